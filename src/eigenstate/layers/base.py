@@ -1,0 +1,160 @@
+"""The one interface of every layer, and its checks."""
+
+import torch
+from torch import Tensor, nn
+
+from eigenstate.layers.checks import (
+    check_count,
+    check_dt,
+    check_input,
+    check_intervals,
+    check_lengths,
+    check_resets,
+    check_state,
+    mask,
+    readable,
+)
+from eigenstate.ops.steps import Steps
+from eigenstate.systems.planes import wide
+
+
+class SequenceLayer(nn.Module):
+    """A linear layer over sequences, run whole in parallel or sample by sample.
+
+    Subclasses implement `_forward`, `_step`, `state_shape` and `impulse_response`, and may rely on
+    checked arguments: u in the working precision, `Steps` or one scalar dt, a state or None.
+    """
+
+    d_model: int
+    bidirectional: bool
+    D: nn.Parameter
+
+    def forward(
+        self,
+        u: Tensor,
+        state: Tensor | None = None,
+        *,
+        dt: Tensor | float | None = None,
+        resets: Tensor | None = None,
+        lengths: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor | None]:
+        """Process whole sequences: u (B, L, H) -> y (B, L, H) and the state after the last sample.
+
+        state: where an earlier call stopped; None starts from zero.
+        dt: elapsed time before each sample in units of the training interval, of shape (), (L,)
+        or (B, L); 0 is allowed, and then the sample reaches the output through D alone.
+        resets (B, L), bool: the carried state is dropped before that sample is used.
+        lengths (B,), from 1 to L: later samples are padding; they influence nothing, outputs there
+        are 0, and the returned state is each row's own last.
+
+        A bidirectional layer takes no state and returns None for it; against time it uses the gap
+        after a sample, and 1 after a row's last (a scalar dt is a change of rate and holds there
+        too). Raises ValueError or TypeError naming the argument.
+        """
+        work, state, scale, steps = self._check(u, state, dt, resets, lengths)
+        y, state = self._forward(work, state, scale, steps)
+        if steps.valid is not None:
+            y = torch.where(steps.valid.unsqueeze(-1), y, 0.0)
+        return y.to(u.dtype), state
+
+    def step(
+        self, u_k: Tensor, state: Tensor | None, *, dt: Tensor | float | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Process one sample: u_k (B, H) and a state -> y_k (B, H) and the next state.
+
+        dt: elapsed time since the last sample, of shape () or (B,). The memory does not grow.
+        """
+        if self.bidirectional:
+            raise ValueError(
+                "step needs a causal layer: a bidirectional layer reads the future; "
+                "build it with bidirectional=False"
+            )
+        check_input(u_k, "batch", self.d_model, self.D)
+        batch = u_k.shape[0]
+        state = self._check_state(state, batch)
+        if dt is not None:
+            check_dt(dt, [(), (batch,)], u_k.device)
+            if isinstance(dt, Tensor):
+                check_intervals(dt, None)
+        y, state = self._step(u_k.to(self._precision()), state, dt)
+        return y.to(u_k.dtype), state
+
+    def initial_state(self, batch_size: int) -> Tensor:
+        """The zero state of `batch_size` rows; always float64 where the device has it."""
+        if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size < 0:
+            raise ValueError(f"batch_size must be an integer of at least 0, got {batch_size!r}")
+        device = self.D.device
+        return torch.zeros((batch_size, *self.state_shape), dtype=wide(device), device=device)
+
+    def impulse_response(self, length: int) -> Tensor:
+        """The first `length` outputs after a unit impulse at sample 0, D included."""
+        check_count("length", length)
+        return self._impulse_response(length)
+
+    @property
+    def state_shape(self) -> tuple[int, ...]:
+        """The shape of one row's state."""
+        raise NotImplementedError
+
+    def _forward(
+        self, u: Tensor, state: Tensor, scale: Tensor | float | None, steps: Steps
+    ) -> tuple[Tensor, Tensor | None]:
+        raise NotImplementedError
+
+    def _step(self, u: Tensor, state: Tensor, dt: Tensor | float | None) -> tuple[Tensor, Tensor]:
+        raise NotImplementedError
+
+    def _impulse_response(self, length: int) -> Tensor:
+        raise NotImplementedError
+
+    def _check_parameters(self) -> None:
+        """Raise ValueError for parameters that would only produce NaN."""
+
+    def _check(
+        self,
+        u: Tensor,
+        state: Tensor | None,
+        dt: Tensor | float | None,
+        resets: Tensor | None,
+        lengths: Tensor | None,
+    ) -> tuple[Tensor, Tensor, Tensor | float | None, Steps]:
+        """Check every argument, then split dt into one scale for all samples or one per sample."""
+        check_input(u, "batch, length", self.d_model, self.D)
+        batch, length, _ = u.shape
+        state = self._check_state(state, batch)
+        valid = None
+        if lengths is not None:
+            check_lengths(lengths, batch, length)
+            valid = mask(lengths.to(u.device), length)
+        if resets is not None:
+            check_resets(resets, (batch, length), u.device)
+        if dt is not None:
+            check_dt(dt, [(), (length,), (batch, length)], u.device)
+            if isinstance(dt, Tensor):
+                check_intervals(dt, valid if dt.dim() else None)
+        if readable(u):
+            self._check_parameters()
+        scale = dt
+        if isinstance(dt, Tensor) and dt.dim():
+            scale, dt = None, dt.to(wide(u.device)).reshape(-1, length)
+        else:
+            dt = None
+        work = u.to(self._precision())
+        if valid is not None:
+            work = torch.where(valid.unsqueeze(-1), work, 0.0)
+        return work, state, scale, Steps.of(dt, resets, valid)
+
+    def _check_state(self, state: Tensor | None, batch: int) -> Tensor:
+        if state is None:
+            return self.initial_state(batch)
+        if self.bidirectional:
+            raise ValueError(
+                "state must be None for a bidirectional layer: its backward half starts in the "
+                "future, so there is no state to continue from; use bidirectional=False"
+            )
+        check_state(state, (batch, *self.state_shape), self.D.device)
+        return state.to(wide(state.device))
+
+    def _precision(self) -> torch.dtype:
+        """What the layer computes in: float32, or float64 when its parameters are."""
+        return torch.promote_types(self.D.dtype, torch.float32)

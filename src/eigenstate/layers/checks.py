@@ -1,0 +1,144 @@
+"""The one place where a layer's arguments are checked: what was wrong, what came, what to do."""
+
+import difflib
+import math
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor
+
+
+def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
+    """Raise ValueError unless value is one of the choices, with the nearest one as a hint."""
+    choices = list(choices)
+    if value not in choices:
+        near = difflib.get_close_matches(str(value), choices, 1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"{name} must be one of {choices}, got {value!r}{hint}")
+
+
+def check_count(name: str, value: object) -> None:
+    """Raise unless value is an integer of at least 1."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{name} must be an integer, got {value!r}")
+    if value < 1:
+        raise ValueError(f"{name} must be at least 1, got {value}")
+
+
+def check_input(u: Tensor, axes: str, size: int, like: Tensor, width: str = "d_model") -> None:
+    """u must be a floating tensor of shape (*axes, width) in the layer's precision and place."""
+    if not isinstance(u, Tensor):
+        raise TypeError(f"u must be a torch.Tensor, got {type(u).__name__}")
+    rank = axes.count(",") + 2
+    if u.dim() != rank or u.shape[-1] != size:
+        hint = ""
+        if u.dim() == 3 and rank == 3 and u.shape[1] == size:
+            hint = "; if the channels come first, pass u.transpose(1, 2)"
+        expected = f"({axes}, {width}={size})"
+        raise ValueError(f"u must have shape {expected}, got {tuple(u.shape)}{hint}")
+    if not u.is_floating_point():
+        raise TypeError(f"u must be floating point, got {u.dtype}; pass u.float()")
+    if (u.dtype == torch.float64) != (like.dtype == torch.float64):
+        raise TypeError(
+            f"u must match the layer's precision: the layer is {like.dtype}, u is {u.dtype}; "
+            f"pass u.to({like.dtype}) or call layer.to({u.dtype})"
+        )
+    check_device("u", u, like.device)
+
+
+def check_device(name: str, x: Tensor, device: torch.device) -> None:
+    """Raise ValueError unless x lies on the device."""
+    if x.device != device:
+        raise ValueError(f"{name} must be on the layer's device {device}, got {x.device}")
+
+
+def check_state(state: Tensor, shape: tuple[int, ...], device: torch.device) -> None:
+    """A state is a real floating tensor of exactly the layer's shape."""
+    if not isinstance(state, Tensor):
+        raise TypeError(f"state must be a torch.Tensor or None, got {type(state).__name__}")
+    if tuple(state.shape) != shape:
+        raise ValueError(
+            f"state must have shape {shape} (batch, real and imaginary, modes), "
+            f"got {tuple(state.shape)}"
+        )
+    if not state.is_floating_point():
+        raise TypeError(f"state must be real floating point, got {state.dtype}")
+    check_device("state", state, device)
+
+
+def check_dt(dt: Tensor | float, shapes: list[tuple[int, ...]], device: torch.device) -> None:
+    """dt has one of the shapes; its values are `check_intervals`' business."""
+    if isinstance(dt, Tensor):
+        if tuple(dt.shape) not in shapes:
+            expected = ", ".join(str(shape) for shape in shapes)
+            raise ValueError(f"dt must have one of the shapes {expected}, got {tuple(dt.shape)}")
+        if dt.is_complex() or dt.dtype == torch.bool:
+            raise TypeError(f"dt must be real numbers, got {dt.dtype}")
+        check_device("dt", dt, device)
+    elif isinstance(dt, bool) or not isinstance(dt, (int, float)):
+        raise TypeError(f"dt must be a number or a torch.Tensor, got {type(dt).__name__}")
+    elif not 0 <= dt < math.inf:
+        raise ValueError(f"dt must be finite and at least 0, got {dt}")
+
+
+def check_intervals(dt: Tensor, valid: Tensor | None, name: str = "dt") -> None:
+    """Every interval outside pads must be finite and at least 0; name the first that is not."""
+    if not readable(dt):
+        return
+    bad = ~(torch.isfinite(dt) & (dt >= 0))
+    if valid is not None:
+        bad = bad & valid
+    if bad.any():
+        index = tuple(bad.nonzero()[0].tolist())
+        where = f" at index {index}" if index else ""
+        value = dt.expand(bad.shape)[index].item()
+        raise ValueError(f"{name} must be finite and at least 0, got {value}{where}")
+
+
+def check_resets(resets: Tensor, shape: tuple[int, int], device: torch.device) -> None:
+    """resets is a boolean tensor of shape (B, L)."""
+    if not isinstance(resets, Tensor) or resets.dtype != torch.bool:
+        got = resets.dtype if isinstance(resets, Tensor) else type(resets).__name__
+        raise TypeError(f"resets must be a boolean tensor, got {got}")
+    if tuple(resets.shape) != shape:
+        raise ValueError(
+            f"resets must have shape {shape} (batch, length), got {tuple(resets.shape)}"
+        )
+    check_device("resets", resets, device)
+
+
+def check_lengths(lengths: Tensor, batch: int, length: int) -> None:
+    """lengths is an integer tensor of shape (B,) with values from 1 to L."""
+    integer = isinstance(lengths, Tensor) and not (
+        lengths.is_floating_point() or lengths.is_complex() or lengths.dtype == torch.bool
+    )
+    if not integer:
+        got = lengths.dtype if isinstance(lengths, Tensor) else type(lengths).__name__
+        raise TypeError(f"lengths must be a tensor of integers, got {got}")
+    if tuple(lengths.shape) != (batch,):
+        raise ValueError(
+            f"lengths must have shape ({batch},), one per row, got {tuple(lengths.shape)}"
+        )
+    if not readable(lengths):
+        return
+    bad = (lengths < 1) | (lengths > length)
+    if bad.any():
+        index = int(bad.nonzero()[0])
+        raise ValueError(
+            f"lengths must lie between 1 and the length of u, {length}; "
+            f"got {int(lengths[index])} at index {index}"
+        )
+
+
+def mask(lengths: Tensor, length: int) -> Tensor:
+    """True where a row has a sample: (B,) -> (B, L)."""
+    return torch.arange(length, device=lengths.device) < lengths.unsqueeze(1)
+
+
+def readable(x: Tensor) -> bool:
+    """Whether values may be looked at: not in a traced graph or under a function transform."""
+    return not (
+        torch.compiler.is_compiling()
+        or torch._C._are_functorch_transforms_active()
+        or x.device.type == "meta"
+    )

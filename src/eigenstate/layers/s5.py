@@ -1,0 +1,230 @@
+"""S5: one multi-input, multi-output state, diagonal dynamics, a scan.
+
+Smith, Warrington, Linderman 2023, "Simplified State Space Layers for Sequence Modeling".
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from eigenstate.layers.base import SequenceLayer
+from eigenstate.layers.checks import check_choice, check_count
+from eigenstate.layers.spectrum import STABILITIES, Spectrum
+from eigenstate.ops.scan import scan_planes
+from eigenstate.ops.steps import Steps
+from eigenstate.ops.varying import masked_scan, timed_scan
+from eigenstate.systems import initialize
+from eigenstate.systems.discretize import RULES
+from eigenstate.systems.planes import multiply
+
+TIMESCALES = ("per_mode", "scalar")
+
+
+@dataclass(frozen=True)
+class S5Options:
+    """What is seldom changed about an S5 layer.
+
+    conjugate: store one of each conjugate pair of modes, which halves state and work.
+    c_init: the published start of C, "trunc_standard_normal", "lecun_normal" or "complex_normal".
+    stability: "exp" keeps |a| <= 1 for any parameter value, "clip" is the published `clip_eigs`,
+    "free" the published default, which nothing keeps from growing.
+    timescale: "per_mode", or "scalar" for one Δ shared by all modes (the paper's Table 5).
+    """
+
+    conjugate: bool = True
+    c_init: Literal["trunc_standard_normal", "lecun_normal", "complex_normal"] = (
+        "trunc_standard_normal"
+    )
+    stability: Literal["exp", "clip", "free"] = "exp"
+    timescale: Literal["per_mode", "scalar"] = "per_mode"
+
+    def __post_init__(self) -> None:
+        check_choice("c_init", self.c_init, initialize.C_RULES)
+        check_choice("stability", self.stability, STABILITIES)
+        check_choice("timescale", self.timescale, TIMESCALES)
+        if not isinstance(self.conjugate, bool):
+            raise TypeError(f"conjugate must be True or False, got {self.conjugate!r}")
+
+
+class S5(SequenceLayer):
+    """The S5 layer, started as HiPPO-N.
+
+    x_k = a ∘ x_(k-1) + gain ∘ (B u_k),  y_k = 2 Re(C x_k) + D ∘ u_k, with a and gain from λ, Δ and
+    the interval by zero-order hold or the bilinear rule; without conjugate halves the factor 2
+    goes. A bidirectional layer adds a scan against time with the same dynamics and B and its own C.
+
+    d_model: features H. d_state: the real size of the state; P = d_state / 2 modes are stored, or
+    d_state without conjugate halves. blocks: equal HiPPO-N blocks the poles start in. dt_min,
+    dt_max: the range the timescales Δ start in.
+
+    Parameters, all real: spectrum.poles (2, P), spectrum.log_timescale, B (2, P, H), C (H, 2, P),
+    C_reverse like C when bidirectional, D (H,). The state is (B, 2, P), real and imaginary parts.
+
+    Raises ValueError or TypeError for sizes that do not fit. Source: S5 paper, sections 3 and 4.
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        d_state: int = 64,
+        *,
+        blocks: int = 1,
+        bidirectional: bool = False,
+        discretization: Literal["zoh", "bilinear"] = "zoh",
+        dt_min: float = 1e-3,
+        dt_max: float = 1e-1,
+        options: S5Options | None = None,
+    ) -> None:
+        super().__init__()
+        options = S5Options() if options is None else options
+        _check_sizes(d_model, d_state, blocks, options.conjugate)
+        check_choice("discretization", discretization, RULES)
+        if not 0 < dt_min <= dt_max < float("inf"):
+            raise ValueError(f"need 0 < dt_min <= dt_max, got dt_min={dt_min}, dt_max={dt_max}")
+        self.d_model, self.d_state, self.blocks = d_model, d_state, blocks
+        self.bidirectional = bidirectional
+        self.options = options
+
+        # Sections 4.2 and 4.3: HiPPO-N poles in blocks, B and C turned into their eigenbasis.
+        shape = (d_state, d_model, blocks, options.conjugate)
+        poles = initialize.block_poles(d_state, blocks, options.conjugate)
+        timescales = 1 if options.timescale == "scalar" else poles.shape[1]
+        self.spectrum = Spectrum(
+            poles,
+            initialize.log_timescales(timescales, dt_min, dt_max),
+            discretization=discretization,
+            stability=options.stability,
+        )
+        self.B = _parameter(initialize.input_matrix(*shape))  # (2, P, H)
+        self.C = _parameter(initialize.output_matrix(*shape, options.c_init))  # (H, 2, P)
+        if bidirectional:
+            self.C_reverse = _parameter(initialize.output_matrix(*shape, options.c_init))
+        self.D = _parameter(initialize.feedthrough(d_model))  # (H,)
+
+    @property
+    def state_shape(self) -> tuple[int, ...]:
+        """(2, P): real and imaginary parts of the modes."""
+        return (2, self.spectrum.modes)
+
+    def states(
+        self,
+        u: Tensor,
+        state: Tensor | None = None,
+        *,
+        dt: Tensor | float | None = None,
+        resets: Tensor | None = None,
+        lengths: Tensor | None = None,
+    ) -> Tensor:
+        """The trajectory (B, L, 2, P); `states[:, k]` is a state from which `step` goes on.
+
+        Arguments as for `forward`. At pads the row's last state stands still.
+        """
+        if self.bidirectional:
+            raise ValueError("states needs a causal layer: two directions share no trajectory")
+        work, state, scale, steps = self._check(u, state, dt, resets, lengths)
+        with torch.autocast(work.device.type, enabled=False):
+            ((states, _),) = self._scans(work, state, scale, steps)
+        return states
+
+    def _forward(
+        self, u: Tensor, state: Tensor, scale: Tensor | float | None, steps: Steps
+    ) -> tuple[Tensor, Tensor | None]:
+        # Mixed precision would round the projections' results to 16 bits before the scan.
+        with torch.autocast(u.device.type, enabled=False):
+            (x, final), *backward = self._scans(u, state, scale, steps)
+            y = self._read_out(self.C, x)
+            for x_reverse, _ in backward:
+                y = y + self._read_out(self.C_reverse, x_reverse)
+            y = torch.addcmul(y, self.D.to(u.dtype), u)
+        return y, None if self.bidirectional else final
+
+    def _scans(
+        self, u: Tensor, state: Tensor, scale: Tensor | float | None, steps: Steps
+    ) -> Iterator[tuple[Tensor, Tensor]]:
+        """Trajectory and final state with time and, if bidirectional, against it."""
+        directions = (False, True) if self.bidirectional else (False,)
+        if steps.dt is not None:
+            v = self._project(self.B, u)
+            rates, timescale = self.spectrum.rates(), self.spectrum.timescale()
+            for reverse in directions:
+                facts = steps.backward() if reverse else steps
+                yield timed_scan(self.spectrum.rule, rates, timescale, v, state, facts, reverse)
+            return
+        a, gain = self.spectrum.discretize(scale)  # (2, P)
+        b = self._project(multiply(gain.unsqueeze(-1), self.B, dim=0), u)
+        for reverse in directions:
+            if steps.constant:
+                yield scan_planes(a[None, None], b, state, reverse=reverse)
+            else:
+                facts = steps.backward() if reverse else steps
+                yield masked_scan(a, b, state, facts, reverse)
+
+    def _step(self, u: Tensor, state: Tensor, dt: Tensor | float | None) -> tuple[Tensor, Tensor]:
+        with torch.autocast(u.device.type, enabled=False):
+            a, gain = self.spectrum.discretize(dt)  # (2, P) or (B, 2, P)
+            if a.dim() == 2:
+                b = self._project(multiply(gain.unsqueeze(-1), self.B, dim=0), u)
+            else:
+                b = multiply(gain, self._project(self.B, u))
+            state = multiply(a, state) + b
+            y = self._read_out(self.C, state.to(u.dtype))
+            return torch.addcmul(y, self.D.to(u.dtype), u), state
+
+    def _project(self, matrix: Tensor, u: Tensor) -> Tensor:
+        """(2, P, H) times (..., H) -> (..., 2, P): one real product."""
+        return F.linear(u, matrix.flatten(0, 1).to(u.dtype)).unflatten(-1, (2, -1))
+
+    def _read_out(self, matrix: Tensor, x: Tensor) -> Tensor:
+        """Re(C x), twice for conjugate halves: (H, 2, P) times (..., 2, P) -> (..., H)."""
+        return F.linear(x.flatten(-2), self._signed(matrix.to(x.dtype)))
+
+    def _signed(self, matrix: Tensor) -> Tensor:
+        """C (..., H, 2, P) as the plain matrix (..., H, 2P) that takes the real part of C x."""
+        factor = 2.0 if self.options.conjugate else 1.0
+        signs = torch.tensor([[factor], [-factor]], dtype=matrix.dtype, device=matrix.device)
+        return (matrix * signs).flatten(-2)
+
+    def _impulse_response(self, length: int) -> Tensor:
+        """(length, H, H), indexed by time, output, input: 2 Re(C a^k gain B), D on the diagonal."""
+        a, gain = self.spectrum.discretize()
+        b = multiply(gain.unsqueeze(-1), self.B, dim=0).flatten(0, 1)  # (2P, H)
+        one = torch.zeros_like(a)
+        one[0] = 1.0
+        nothing = a.new_zeros(1, length - 1, *a.shape)
+        powers, _ = scan_planes(a[None, None], nothing, one[None])
+        powers = torch.cat((one[None], powers[0])).unsqueeze(1)  # (L, 1, 2, P)
+        wide_c = self.C.to(a.dtype)
+        response = self._signed(multiply(wide_c, powers)) @ b  # (L, H, 2P) @ (2P, H)
+        first = torch.diag(self.D.to(a.dtype))
+        if self.bidirectional:  # against time, an impulse at sample 0 shows at sample 0 alone
+            first = first + self._signed(self.C_reverse.to(a.dtype)) @ b
+        response = torch.cat(((response[0] + first).unsqueeze(0), response[1:]))
+        return response.to(self._precision())
+
+    def _check_parameters(self) -> None:
+        self.spectrum.check_finite()
+
+    def extra_repr(self) -> str:
+        return (
+            f"{self.d_model}, d_state={self.d_state}, blocks={self.blocks}, "
+            f"bidirectional={self.bidirectional}, {self.options}"
+        )
+
+
+def _parameter(value: Tensor) -> nn.Parameter:
+    return nn.Parameter(value.to(torch.get_default_dtype()))
+
+
+def _check_sizes(d_model: int, d_state: int, blocks: int, conjugate: bool) -> None:
+    for name, value in (("d_model", d_model), ("d_state", d_state), ("blocks", blocks)):
+        check_count(name, value)
+    unit = 2 * blocks if conjugate else blocks
+    if d_state % unit:
+        kind = "twice blocks, as conjugate halves need an even block" if conjugate else "blocks"
+        raise ValueError(
+            f"d_state must be divisible by {unit} ({kind}), got d_state={d_state}, blocks={blocks}"
+        )

@@ -1,0 +1,102 @@
+"""The dynamics of a diagonal layer: poles and timescales, kept in float32 or wider."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from eigenstate.systems.discretize import RULES
+from eigenstate.systems.planes import wide
+
+STABILITIES = ("exp", "clip", "free")
+
+# exp of anything beyond is no timescale or decay rate any more, but would overflow to a NaN.
+_LOG_LIMIT = 50.0
+_CLIP = -1e-4
+
+
+class Spectrum(nn.Module):
+    """Poles λ (P) and timescales Δ of P modes, and their discretisation.
+
+    stability says how λ is stored in `poles` (2, P):
+    "exp": Re λ = -exp(poles[0]), so |a| <= 1 whatever the parameter;
+    "clip": Re λ = min(poles[0], -1e-4), the published `clip_eigs`; "free": as stored, which may
+    grow without bound. Δ = exp(log_timescale), one per mode or one for all, with the logarithm
+    held within ±50.
+
+    Casts to 16 bits leave both parameters in float32: rounding a pole to bfloat16 would change
+    what the layer remembers. Source: Smith et al. 2023 (S5), section 3.2 and appendix B.1.
+    """
+
+    poles: nn.Parameter
+    log_timescale: nn.Parameter
+
+    def __init__(
+        self, poles: Tensor, log_timescale: Tensor, *, discretization: str, stability: str
+    ) -> None:
+        super().__init__()
+        self.discretization = discretization
+        self.stability = stability
+        re, im = poles.unbind(0)
+        stored = torch.log(-re) if stability == "exp" else re
+        dtype = torch.promote_types(torch.get_default_dtype(), torch.float32)
+        self.poles = nn.Parameter(torch.stack((stored, im)).to(dtype))  # (2, P)
+        self.log_timescale = nn.Parameter(log_timescale.to(dtype))  # (P,) or (1,)
+
+    @property
+    def modes(self) -> int:
+        """How many modes are stored."""
+        return self.poles.shape[1]
+
+    @property
+    def rule(self) -> Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]:
+        """The discretisation as a function of poles and step."""
+        return RULES[self.discretization]
+
+    def rates(self) -> Tensor:
+        """λ as planes (2, P), wide."""
+        re, im = self.poles.to(wide(self.poles.device)).unbind(0)
+        if self.stability == "exp":
+            re = -re.clamp(max=_LOG_LIMIT).exp()
+        elif self.stability == "clip":
+            re = re.clamp(max=_CLIP)
+        return torch.stack((re, im))
+
+    def timescale(self) -> Tensor:
+        """Δ (P,), wide."""
+        log = self.log_timescale.to(wide(self.poles.device))
+        return log.clamp(-_LOG_LIMIT, _LOG_LIMIT).exp().expand(self.modes)
+
+    def discretize(self, dt: Tensor | float | None = None) -> tuple[Tensor, Tensor]:
+        """One step's multiplier and input gain, each (..., 2, P) for dt (...), wide."""
+        timescale = self.timescale()
+        if dt is not None:
+            dt = torch.as_tensor(dt, dtype=timescale.dtype, device=timescale.device)
+            timescale = dt.unsqueeze(-1) * timescale
+        return self.rule(self.rates(), timescale)
+
+    def check_finite(self) -> None:
+        """Raise ValueError naming a parameter that holds a NaN or an infinity."""
+        for name, parameter in (("poles", self.poles), ("log_timescale", self.log_timescale)):
+            if not parameter.isfinite().all():
+                raise ValueError(
+                    f"spectrum.{name} holds a NaN or an infinity; training has diverged or the "
+                    "weights are damaged: go back to an earlier checkpoint"
+                )
+
+    def extra_repr(self) -> str:
+        return f"modes={self.modes}, {self.discretization}, stability={self.stability}"
+
+    def _apply(self, fn, recurse=True):
+        def keep_wide(x: Tensor) -> Tensor:
+            moved = fn(x)
+            if moved.is_complex():
+                raise TypeError(
+                    f"cannot cast to {moved.dtype}: complex numbers are stored as real pairs; "
+                    "cast to torch.float32 or torch.float64"
+                )
+            if moved.is_floating_point() and moved.dtype.itemsize < 4:
+                return x.to(moved.device, torch.float32)
+            return moved
+
+        return super()._apply(keep_wide, recurse)

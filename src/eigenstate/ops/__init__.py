@@ -1,0 +1,1 @@
+"""How a linear recurrence is computed, whoever chose its coefficients."""

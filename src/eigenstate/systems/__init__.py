@@ -1,0 +1,1 @@
+"""Closed-form matrices and numbers: HiPPO, initial values, discretisation. No nn.Module lives here."""
