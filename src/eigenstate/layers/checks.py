@@ -7,6 +7,8 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor
 
+from eigenstate.ops.eager import transformed
+
 
 def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
     """Raise ValueError unless value is one of the choices, with the nearest one as a hint."""
@@ -137,8 +139,4 @@ def mask(lengths: Tensor, length: int) -> Tensor:
 
 def readable(x: Tensor) -> bool:
     """Whether values may be looked at: not in a traced graph or under a function transform."""
-    return not (
-        torch.compiler.is_compiling()
-        or torch._C._are_functorch_transforms_active()
-        or x.device.type == "meta"
-    )
+    return not transformed() and x.device.type != "meta"

@@ -14,6 +14,7 @@ from torch.nn import functional as F
 from eigenstate.layers.base import SequenceLayer
 from eigenstate.layers.checks import check_choice, check_count
 from eigenstate.layers.spectrum import STABILITIES, Spectrum
+from eigenstate.ops.eager import transformed
 from eigenstate.ops.scan import scan_planes
 from eigenstate.ops.steps import Steps
 from eigenstate.ops.varying import masked_scan, timed_scan
@@ -139,7 +140,7 @@ class S5(SequenceLayer):
             y = self._read_out(self.C, x)
             for x_reverse, _ in backward:
                 y = y + self._read_out(self.C_reverse, x_reverse)
-            y = torch.addcmul(y, self.D.to(u.dtype), u)
+            y = self._add_feedthrough(y, u)
         return y, None if self.bidirectional else final
 
     def _scans(
@@ -158,7 +159,8 @@ class S5(SequenceLayer):
         b = self._project(multiply(gain.unsqueeze(-1), self.B, dim=0), u)
         for reverse in directions:
             if steps.constant:
-                yield scan_planes(a[None, None], b, state, reverse=reverse)
+                last = reverse or not self.bidirectional
+                yield scan_planes(a[None, None], b, state, reverse=reverse, overwrite=last)
             else:
                 facts = steps.backward() if reverse else steps
                 yield masked_scan(a, b, state, facts, reverse)
@@ -172,7 +174,12 @@ class S5(SequenceLayer):
                 b = multiply(gain, self._project(self.B, u))
             state = multiply(a, state) + b
             y = self._read_out(self.C, state.to(u.dtype))
-            return torch.addcmul(y, self.D.to(u.dtype), u), state
+            return self._add_feedthrough(y, u), state
+
+    def _add_feedthrough(self, y: Tensor, u: Tensor) -> Tensor:
+        """y + D ∘ u, in y's own memory where nothing stands against it."""
+        add = torch.addcmul if transformed() else Tensor.addcmul_
+        return add(y, self.D.to(u.dtype), u)
 
     def _project(self, matrix: Tensor, u: Tensor) -> Tensor:
         """(2, P, H) times (..., H) -> (..., 2, P): one real product."""

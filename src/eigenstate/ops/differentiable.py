@@ -11,6 +11,7 @@ from torch.autograd import Function
 
 from eigenstate.ops.affine import product
 from eigenstate.ops.backends import cpu
+from eigenstate.ops.eager import in_memory, transformed
 from eigenstate.systems.planes import conjugate
 
 Three = tuple[Tensor, Tensor, Tensor]
@@ -51,15 +52,23 @@ def _(
     )
 
 
-def scan(a: Tensor, b: Tensor, state: Tensor, reverse: bool) -> tuple[Tensor, Tensor]:
-    """The recurrence of `eigenstate.ops.backends` by the CPU kernels, differentiable."""
-    return _Scan.apply(a, b, state, reverse)
+def scan(
+    a: Tensor, b: Tensor, state: Tensor, reverse: bool, overwrite: bool = False
+) -> tuple[Tensor, Tensor]:
+    """The recurrence of `eigenstate.ops.backends` by the CPU kernels, differentiable.
+
+    With `overwrite`, b may be used up where no gradient is recorded.
+    """
+    recorded = torch.is_grad_enabled() and any(x.requires_grad for x in (a, b, state))
+    if recorded or transformed() or not in_memory(b):
+        return _Scan.apply(a, b, state, reverse)
+    return cpu.forward(a, b, state, reverse, overwrite)
 
 
 class _Scan(Function):
     @staticmethod
     def forward(a, b, state, reverse):
-        return (cpu.forward if _eager(b) else scan_op)(a, b, state, reverse)
+        return (cpu.forward if in_memory(b) else scan_op)(a, b, state, reverse)
 
     @staticmethod
     def setup_context(ctx, inputs, output):
@@ -69,7 +78,7 @@ class _Scan(Function):
     @staticmethod
     def backward(ctx, grad_x, grad_final):
         a, x, state = ctx.saved_tensors
-        if not _eager(x):
+        if not in_memory(x):
             gradient = adjoint_op
         elif torch.is_grad_enabled():  # this backward pass may itself be differentiated
             gradient = _adjoint_formula
@@ -108,11 +117,6 @@ def _adjoint_formula(
     grad_a = grad_a.sum_to_size((grad_a.shape[0] if a.shape[0] > 1 else 1, *a.shape[1:]))
     grad_state = product(against[:, 0 if a.shape[1] == 1 else first], grad_b[:, first])
     return grad_a.to(a.dtype), grad_b.to(grad_x.dtype), grad_state
-
-
-def _eager(x: Tensor) -> bool:
-    """Whether the memory is there to be read: not while a graph is traced or shapes are faked."""
-    return type(x) in (Tensor, torch.nn.Parameter) and not torch.compiler.is_compiling()
 
 
 def _fold(x: Tensor, dim: int | None, size: int) -> Tensor:

@@ -54,16 +54,18 @@ def scan_planes(
     *,
     reverse: bool = False,
     backend: str | None = None,
+    overwrite: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """The same recurrence on real planes, unchecked: what the layers call.
 
     b (B, L, C, P), state (B, C, P), a (1 or B, 1 or L, C, P), with C = 1 for real numbers and
-    C = 2 for complex ones. The state is widened; states take b's dtype, float32 at least.
+    C = 2 for complex ones. The state is widened; states take b's dtype, float32 at least. With
+    `overwrite` the caller has no more use for b, whose memory may become the states'.
     """
     work = torch.promote_types(b.dtype, torch.float32)
     wide_state = state.to(wide(b.device))
     a = a.to(torch.promote_types(a.dtype, torch.float32))
-    return resolve(backend, b.device)(a, b.to(work), wide_state, reverse)
+    return resolve(backend, b.device)(a, b.to(work), wide_state, reverse, overwrite)
 
 
 def _planes(x: Tensor, is_complex: bool) -> Tensor:

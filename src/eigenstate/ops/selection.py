@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor
 
-Scan = Callable[[Tensor, Tensor, Tensor, bool], tuple[Tensor, Tensor]]
+Scan = Callable[[Tensor, Tensor, Tensor, bool, bool], tuple[Tensor, Tensor]]
 
 # Imported on first use, so that importing the package does not wait for a compiler.
 BACKENDS = {
@@ -88,7 +88,7 @@ def _cpu_works() -> bool:
 def _probe() -> bool:
     try:
         one = torch.ones(1, 1, 2, 1, dtype=torch.float64)
-        _load("cpu")(one, one, one[:, 0], False)
+        _load("cpu")(one, one, one[:, 0], False, False)
     except Exception as error:  # noqa: BLE001 - whatever it is, there is a slower way
         warnings.warn(
             f"the fast CPU scan does not work here ({type(error).__name__}: {error}); "

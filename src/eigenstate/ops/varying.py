@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
+from eigenstate.ops.eager import transformed
 from eigenstate.ops.scan import scan_planes
 from eigenstate.ops.steps import Steps
 from eigenstate.systems.planes import multiply
@@ -53,7 +54,8 @@ def timed_scan(
     def tile(v, state, dt, resets, valid, poles, timescale):
         a, gain = rule(poles, dt.unsqueeze(-1) * timescale)  # (B, T, 2, P)
         b = multiply(gain.to(v.dtype), v)
-        return scan_planes(*_select(a, b, resets, valid), state, reverse=reverse)
+        a, b = _select(a, b, resets, valid)
+        return scan_planes(a, b, state, reverse=reverse, overwrite=True)
 
     return _in_tiles(tile, v, state, steps, (poles, timescale), reverse)
 
@@ -83,8 +85,7 @@ def _in_tiles(
     rows, length, _, modes = v.shape
     size = max(16, _TILE // max(1, rows * modes))
     # A graph being traced or transformed gets one plain expression and does its own planning.
-    traced = torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()
-    if length <= size or traced:
+    if length <= size or transformed():
         return tile(v, state, *samples, *parameters)
     return _Tiled.apply(tile, size, reverse, v, state, *samples, *parameters)
 

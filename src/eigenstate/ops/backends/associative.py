@@ -10,7 +10,9 @@ from torch import Tensor
 from eigenstate.ops.affine import apply, product
 
 
-def scan(a: Tensor, b: Tensor, state: Tensor, reverse: bool) -> tuple[Tensor, Tensor]:
+def scan(
+    a: Tensor, b: Tensor, state: Tensor, reverse: bool, overwrite: bool = False
+) -> tuple[Tensor, Tensor]:
     """x_k = a_k x_(k-1) + b_k for all k at once, in the dtype of the state."""
     if b.shape[1] == 0:
         return b.clone(), state.clone()

@@ -2,9 +2,13 @@
 
 The state is carried in float64 whatever the data, so rounding does not grow with the length: an
 undamped mode keeps float32's own precision over a million samples. The kernels are serial and
-release the interpreter lock; rows and modes are shared out over threads of our own, and since no
-number depends on another row or mode, results are the same bits for any number of threads.
-Nothing is cached on disk: compiling takes under half a second per kernel.
+release the interpreter lock; rows are shared out over threads of our own, and since no number
+depends on another row, results are the same bits for any number of threads and rows. Nothing is
+cached on disk: compiling takes about half a second per kernel.
+
+How the loops are written decides whether they become vector instructions: the carried numbers lie
+in one scratch array, arrays are indexed whole (a slice hides that its last axis is dense), and
+modes are counted from 0 (numba otherwise guards against negative indices).
 """
 
 from functools import partial
@@ -22,9 +26,15 @@ _WORTH_A_THREAD = 1 << 17
 _kernel = numba.njit(nogil=True, error_model="numpy", fastmath={"contract"})
 
 
-def forward(a: Tensor, b: Tensor, state: Tensor, reverse: bool) -> tuple[Tensor, Tensor]:
-    """x_k = a_k x_(k-1) + b_k on (B, L, C, P); C is 1 (real) or 2 (complex planes)."""
-    x = torch.empty_like(b, memory_format=torch.contiguous_format)
+def forward(
+    a: Tensor, b: Tensor, state: Tensor, reverse: bool, overwrite: bool = False
+) -> tuple[Tensor, Tensor]:
+    """x_k = a_k x_(k-1) + b_k on (B, L, C, P); C is 1 (real) or 2 (complex planes).
+
+    With `overwrite`, x takes the place of b, which saves touching as much new memory.
+    """
+    b = b.contiguous()
+    x = b if overwrite else torch.empty_like(b)
     final = state.clone(memory_format=torch.contiguous_format)
     kernel = _complex_scan if b.shape[2] == 2 else _real_scan
     _share_out(kernel, b.shape, a, b, final, x, reverse)
@@ -40,8 +50,7 @@ def adjoint(
     """
     grad_b = torch.empty_like(grad_x, memory_format=torch.contiguous_format)
     grad_state = grad_final.clone(memory_format=torch.contiguous_format)
-    rows = (x.shape[0], *a.shape[1:])
-    grad_a = torch.zeros(rows, dtype=grad_state.dtype, device=a.device)
+    grad_a = a.new_zeros((x.shape[0], *a.shape[1:]), dtype=grad_state.dtype)
     kernel = _complex_adjoint if x.shape[2] == 2 else _real_adjoint
     _share_out(kernel, x.shape, a, x, state, grad_x, grad_state, grad_b, grad_a, reverse)
     if a.shape[0] == 1:
@@ -50,117 +59,123 @@ def adjoint(
 
 
 def _share_out(kernel, shape: torch.Size, *arguments) -> None:
-    """Call the kernel on rectangles of (rows, modes), one per thread."""
+    """Call the kernel on ranges of rows, one per thread."""
     arrays = [x.detach().contiguous().numpy() if isinstance(x, Tensor) else x for x in arguments]
     rows, length, _, modes = shape
     busy = rows * length * modes >= _WORTH_A_THREAD
     threads = torch.get_num_threads() if busy else 1
-    row_shares = shares(rows, threads)
-    mode_shares = shares(modes, threads // max(1, len(row_shares)))
-    run([partial(kernel, *arrays, *r, *m) for r in row_shares for m in mode_shares])
+    run([partial(kernel, *arrays, *share) for share in shares(rows, threads)])
 
 
 @_kernel
-def _complex_scan(a, b, state, x, reverse, row, row_end, mode, mode_end):
-    length = b.shape[1]
+def _complex_scan(a, b, state, x, reverse, row, row_end):
+    length, modes = b.shape[1], b.shape[3]
+    w = np.empty((4, modes))  # state, multiplier
     for r in range(row, row_end):
         ra = r if a.shape[0] > 1 else 0
-        state_re, state_im = state[r, 0, mode:mode_end], state[r, 1, mode:mode_end]
+        w[:2] = state[r]
         for k in range(length):
             t = length - 1 - k if reverse else k
-            ta = t if a.shape[1] > 1 else 0
-            a_re, a_im = a[ra, ta, 0, mode:mode_end], a[ra, ta, 1, mode:mode_end]
-            b_re, b_im = b[r, t, 0, mode:mode_end], b[r, t, 1, mode:mode_end]
-            x_re, x_im = x[r, t, 0, mode:mode_end], x[r, t, 1, mode:mode_end]
-            for p in range(mode_end - mode):
-                old_re, old_im = state_re[p], state_im[p]
-                re = a_re[p] * old_re - a_im[p] * old_im
-                im = a_re[p] * old_im + a_im[p] * old_re
-                keep = (a_re[p] != 0.0) | (a_im[p] != 0.0)
-                re = (re if keep else 0.0) + b_re[p]
-                im = (im if keep else 0.0) + b_im[p]
-                state_re[p], state_im[p] = re, im
-                x_re[p], x_im[p] = re, im
+            if k == 0 or a.shape[1] > 1:
+                ta = t if a.shape[1] > 1 else 0
+                for p in range(modes):
+                    w[2, p], w[3, p] = a[ra, ta, 0, p], a[ra, ta, 1, p]
+            for p in range(modes):
+                re = w[2, p] * w[0, p] - w[3, p] * w[1, p]
+                im = w[2, p] * w[1, p] + w[3, p] * w[0, p]
+                keep = (w[2, p] != 0.0) | (w[3, p] != 0.0)
+                w[0, p] = (re if keep else 0.0) + b[r, t, 0, p]
+                w[1, p] = (im if keep else 0.0) + b[r, t, 1, p]
+            for p in range(modes):  # a loop of its own, as x may be b
+                x[r, t, 0, p], x[r, t, 1, p] = w[0, p], w[1, p]
+        state[r] = w[:2]
 
 
 @_kernel
-def _real_scan(a, b, state, x, reverse, row, row_end, mode, mode_end):
-    length = b.shape[1]
+def _real_scan(a, b, state, x, reverse, row, row_end):
+    length, modes = b.shape[1], b.shape[3]
+    w = np.empty((2, modes))  # state, multiplier
     for r in range(row, row_end):
         ra = r if a.shape[0] > 1 else 0
-        carried = state[r, 0, mode:mode_end]
+        w[0] = state[r, 0]
         for k in range(length):
             t = length - 1 - k if reverse else k
-            ta = t if a.shape[1] > 1 else 0
-            multiplier = a[ra, ta, 0, mode:mode_end]
-            added = b[r, t, 0, mode:mode_end]
-            out = x[r, t, 0, mode:mode_end]
-            for p in range(mode_end - mode):
-                value = multiplier[p] * carried[p]
-                value = (value if multiplier[p] != 0.0 else 0.0) + added[p]
-                carried[p] = value
-                out[p] = value
+            if k == 0 or a.shape[1] > 1:
+                ta = t if a.shape[1] > 1 else 0
+                for p in range(modes):
+                    w[1, p] = a[ra, ta, 0, p]
+            for p in range(modes):
+                value = w[1, p] * w[0, p]
+                w[0, p] = (value if w[1, p] != 0.0 else 0.0) + b[r, t, 0, p]
+            for p in range(modes):
+                x[r, t, 0, p] = w[0, p]
+        state[r, 0] = w[0]
 
 
 @_kernel
-def _complex_adjoint(
-    a, x, state, grad_x, grad_state, grad_b, grad_a, reverse, row, row_end, mode, mode_end
-):
-    length = x.shape[1]
-    earlier = 1 if reverse else -1
-    old = np.empty((2, mode_end - mode))
+def _complex_adjoint(a, x, state, grad_x, grad_state, grad_b, grad_a, reverse, row, row_end):
+    length, modes = x.shape[1], x.shape[3]
+    w = np.empty((8, modes))  # carried gradient, multiplier, its gradient, earlier state
     for r in range(row, row_end):
         ra = r if a.shape[0] > 1 else 0
-        carried_re = grad_state[r, 0, mode:mode_end]
-        carried_im = grad_state[r, 1, mode:mode_end]
+        w[:2], w[4:6] = grad_state[r], 0.0
         for k in range(length):
             t = k if reverse else length - 1 - k
             ta = t if a.shape[1] > 1 else 0
-            a_re, a_im = a[ra, ta, 0, mode:mode_end], a[ra, ta, 1, mode:mode_end]
-            g_re, g_im = grad_x[r, t, 0, mode:mode_end], grad_x[r, t, 1, mode:mode_end]
-            b_re, b_im = grad_b[r, t, 0, mode:mode_end], grad_b[r, t, 1, mode:mode_end]
-            ga_re, ga_im = grad_a[r, ta, 0, mode:mode_end], grad_a[r, ta, 1, mode:mode_end]
-            if k < length - 1:
-                old[:] = x[r, t + earlier, :, mode:mode_end]
+            if k == 0 or a.shape[1] > 1:
+                for p in range(modes):
+                    w[2, p], w[3, p] = a[ra, ta, 0, p], a[ra, ta, 1, p]
+            if k == length - 1:
+                w[6:] = state[r]
             else:
-                old[:] = state[r, :, mode:mode_end]
-            old_re, old_im = old[0], old[1]
-            for p in range(mode_end - mode):
-                re, im = carried_re[p] + g_re[p], carried_im[p] + g_im[p]
-                b_re[p], b_im[p] = re, im
-                keep = (a_re[p] != 0.0) | (a_im[p] != 0.0)
-                x_re = old_re[p] if keep | np.isfinite(old_re[p]) else 0.0
-                x_im = old_im[p] if keep | np.isfinite(old_im[p]) else 0.0
-                ga_re[p] += x_re * re + x_im * im
-                ga_im[p] += x_re * im - x_im * re
-                carried_re[p] = a_re[p] * re + a_im[p] * im if keep else 0.0
-                carried_im[p] = a_re[p] * im - a_im[p] * re if keep else 0.0
+                before = t + 1 if reverse else t - 1
+                for p in range(modes):
+                    w[6, p], w[7, p] = x[r, before, 0, p], x[r, before, 1, p]
+            for p in range(modes):
+                re = w[0, p] + grad_x[r, t, 0, p]
+                im = w[1, p] + grad_x[r, t, 1, p]
+                grad_b[r, t, 0, p], grad_b[r, t, 1, p] = re, im
+                keep = (w[2, p] != 0.0) | (w[3, p] != 0.0)
+                w[0, p] = w[2, p] * re + w[3, p] * im if keep else 0.0
+                w[1, p] = w[2, p] * im - w[3, p] * re if keep else 0.0
+                x_re = w[6, p] if keep | np.isfinite(w[6, p]) else 0.0
+                x_im = w[7, p] if keep | np.isfinite(w[7, p]) else 0.0
+                w[4, p] += x_re * re + x_im * im
+                w[5, p] += x_re * im - x_im * re
+            if k == length - 1 or a.shape[1] > 1:
+                for p in range(modes):
+                    grad_a[r, ta, 0, p], grad_a[r, ta, 1, p] = w[4, p], w[5, p]
+                w[4:6] = 0.0
+        grad_state[r] = w[:2]
 
 
 @_kernel
-def _real_adjoint(
-    a, x, state, grad_x, grad_state, grad_b, grad_a, reverse, row, row_end, mode, mode_end
-):
-    length = x.shape[1]
-    earlier = 1 if reverse else -1
-    old = np.empty(mode_end - mode)
+def _real_adjoint(a, x, state, grad_x, grad_state, grad_b, grad_a, reverse, row, row_end):
+    length, modes = x.shape[1], x.shape[3]
+    w = np.empty((4, modes))  # carried gradient, multiplier, its gradient, earlier state
     for r in range(row, row_end):
         ra = r if a.shape[0] > 1 else 0
-        carried = grad_state[r, 0, mode:mode_end]
+        w[0], w[2] = grad_state[r, 0], 0.0
         for k in range(length):
             t = k if reverse else length - 1 - k
             ta = t if a.shape[1] > 1 else 0
-            multiplier = a[ra, ta, 0, mode:mode_end]
-            given = grad_x[r, t, 0, mode:mode_end]
-            out = grad_b[r, t, 0, mode:mode_end]
-            summed = grad_a[r, ta, 0, mode:mode_end]
-            if k < length - 1:
-                old[:] = x[r, t + earlier, 0, mode:mode_end]
+            if k == 0 or a.shape[1] > 1:
+                for p in range(modes):
+                    w[1, p] = a[ra, ta, 0, p]
+            if k == length - 1:
+                w[3] = state[r, 0]
             else:
-                old[:] = state[r, 0, mode:mode_end]
-            for p in range(mode_end - mode):
-                value = carried[p] + given[p]
-                out[p] = value
-                keep = (multiplier[p] != 0.0) | np.isfinite(old[p])
-                summed[p] += (old[p] if keep else 0.0) * value
-                carried[p] = multiplier[p] * value if multiplier[p] != 0.0 else 0.0
+                before = t + 1 if reverse else t - 1
+                for p in range(modes):
+                    w[3, p] = x[r, before, 0, p]
+            for p in range(modes):
+                value = w[0, p] + grad_x[r, t, 0, p]
+                grad_b[r, t, 0, p] = value
+                keep = w[1, p] != 0.0
+                w[0, p] = w[1, p] * value if keep else 0.0
+                w[2, p] += (w[3, p] if keep | np.isfinite(w[3, p]) else 0.0) * value
+            if k == length - 1 or a.shape[1] > 1:
+                for p in range(modes):
+                    grad_a[r, ta, 0, p] = w[2, p]
+                w[2] = 0.0
+        grad_state[r, 0] = w[0]

@@ -6,7 +6,9 @@ from torch import Tensor
 from eigenstate.ops.affine import apply
 
 
-def scan(a: Tensor, b: Tensor, state: Tensor, reverse: bool) -> tuple[Tensor, Tensor]:
+def scan(
+    a: Tensor, b: Tensor, state: Tensor, reverse: bool, overwrite: bool = False
+) -> tuple[Tensor, Tensor]:
     """x_k = a_k x_(k-1) + b_k, one sample after the other (from the end when reversed)."""
     length = b.shape[1]
     states = []

@@ -1,0 +1,15 @@
+"""Whether code runs as written, or is being traced or transformed."""
+
+import torch
+from torch import Tensor
+
+
+def transformed() -> bool:
+    """Inside `torch.func` transforms or a graph being traced: no looking at values or memory."""
+    # torch's own autograd.Function asks the same private question; there is no public one.
+    return torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()
+
+
+def in_memory(x: Tensor) -> bool:
+    """Whether the memory of x is there to be read: not while traced or when its shape is faked."""
+    return type(x) in (Tensor, torch.nn.Parameter) and not torch.compiler.is_compiling()
