@@ -69,15 +69,21 @@ def _load(name: str) -> Scan:
     return _scans[name]
 
 
+def _constant_when_traced(function):
+    """What torch.compiler.assume_constant_result does, without importing the compiler for it."""
+    function._dynamo_marked_constant = True
+    return function
+
+
 # Tracing takes the answers of the next two as they are instead of following the import.
-@torch.compiler.assume_constant_result
+@_constant_when_traced
 def _import(name: str) -> bool:
     if name not in _scans:
         _scans[name] = importlib.import_module(BACKENDS[name]).scan
     return True
 
 
-@torch.compiler.assume_constant_result
+@_constant_when_traced
 def _cpu_works() -> bool:
     """Probe once, by running: a compiler may import and yet fail."""
     if not _probed:

@@ -4,11 +4,12 @@ The state is carried in float64 whatever the data, so rounding does not grow wit
 undamped mode keeps float32's own precision over a million samples. The kernels are serial and
 release the interpreter lock; rows are shared out over threads of our own, and since no number
 depends on another row, results are the same bits for any number of threads and rows. Nothing is
-cached on disk: compiling takes about half a second per kernel.
+cached on disk: compiling takes half a second per kernel.
 
 How the loops are written decides whether they become vector instructions: the carried numbers lie
-in one scratch array, arrays are indexed whole (a slice hides that its last axis is dense), and
-modes are counted from 0 (numba otherwise guards against negative indices).
+in one scratch array, arrays are indexed whole (a slice hides that its last axis is dense), modes
+are counted from 0 (numba otherwise guards against negative indices), and copies are loops (a copy
+from slice to slice takes seconds to compile).
 """
 
 from functools import partial
@@ -73,7 +74,8 @@ def _complex_scan(a, b, state, x, reverse, row, row_end):
     w = np.empty((4, modes))  # state, multiplier
     for r in range(row, row_end):
         ra = r if a.shape[0] > 1 else 0
-        w[:2] = state[r]
+        for p in range(modes):
+            w[0, p], w[1, p] = state[r, 0, p], state[r, 1, p]
         for k in range(length):
             t = length - 1 - k if reverse else k
             if k == 0 or a.shape[1] > 1:
@@ -88,7 +90,8 @@ def _complex_scan(a, b, state, x, reverse, row, row_end):
                 w[1, p] = (im if keep else 0.0) + b[r, t, 1, p]
             for p in range(modes):  # a loop of its own, as x may be b
                 x[r, t, 0, p], x[r, t, 1, p] = w[0, p], w[1, p]
-        state[r] = w[:2]
+        for p in range(modes):
+            state[r, 0, p], state[r, 1, p] = w[0, p], w[1, p]
 
 
 @_kernel
@@ -97,7 +100,8 @@ def _real_scan(a, b, state, x, reverse, row, row_end):
     w = np.empty((2, modes))  # state, multiplier
     for r in range(row, row_end):
         ra = r if a.shape[0] > 1 else 0
-        w[0] = state[r, 0]
+        for p in range(modes):
+            w[0, p] = state[r, 0, p]
         for k in range(length):
             t = length - 1 - k if reverse else k
             if k == 0 or a.shape[1] > 1:
@@ -109,7 +113,8 @@ def _real_scan(a, b, state, x, reverse, row, row_end):
                 w[0, p] = (value if w[1, p] != 0.0 else 0.0) + b[r, t, 0, p]
             for p in range(modes):
                 x[r, t, 0, p] = w[0, p]
-        state[r, 0] = w[0]
+        for p in range(modes):
+            state[r, 0, p] = w[0, p]
 
 
 @_kernel
@@ -118,7 +123,9 @@ def _complex_adjoint(a, x, state, grad_x, grad_state, grad_b, grad_a, reverse, r
     w = np.empty((8, modes))  # carried gradient, multiplier, its gradient, earlier state
     for r in range(row, row_end):
         ra = r if a.shape[0] > 1 else 0
-        w[:2], w[4:6] = grad_state[r], 0.0
+        for p in range(modes):
+            w[0, p], w[1, p] = grad_state[r, 0, p], grad_state[r, 1, p]
+            w[4, p], w[5, p] = 0.0, 0.0
         for k in range(length):
             t = k if reverse else length - 1 - k
             ta = t if a.shape[1] > 1 else 0
@@ -126,7 +133,8 @@ def _complex_adjoint(a, x, state, grad_x, grad_state, grad_b, grad_a, reverse, r
                 for p in range(modes):
                     w[2, p], w[3, p] = a[ra, ta, 0, p], a[ra, ta, 1, p]
             if k == length - 1:
-                w[6:] = state[r]
+                for p in range(modes):
+                    w[6, p], w[7, p] = state[r, 0, p], state[r, 1, p]
             else:
                 before = t + 1 if reverse else t - 1
                 for p in range(modes):
@@ -138,15 +146,16 @@ def _complex_adjoint(a, x, state, grad_x, grad_state, grad_b, grad_a, reverse, r
                 keep = (w[2, p] != 0.0) | (w[3, p] != 0.0)
                 w[0, p] = w[2, p] * re + w[3, p] * im if keep else 0.0
                 w[1, p] = w[2, p] * im - w[3, p] * re if keep else 0.0
-                x_re = w[6, p] if keep | np.isfinite(w[6, p]) else 0.0
-                x_im = w[7, p] if keep | np.isfinite(w[7, p]) else 0.0
+                x_re = w[6, p] if keep | (abs(w[6, p]) < np.inf) else 0.0
+                x_im = w[7, p] if keep | (abs(w[7, p]) < np.inf) else 0.0
                 w[4, p] += x_re * re + x_im * im
                 w[5, p] += x_re * im - x_im * re
             if k == length - 1 or a.shape[1] > 1:
                 for p in range(modes):
                     grad_a[r, ta, 0, p], grad_a[r, ta, 1, p] = w[4, p], w[5, p]
-                w[4:6] = 0.0
-        grad_state[r] = w[:2]
+                    w[4, p], w[5, p] = 0.0, 0.0
+        for p in range(modes):
+            grad_state[r, 0, p], grad_state[r, 1, p] = w[0, p], w[1, p]
 
 
 @_kernel
@@ -155,7 +164,8 @@ def _real_adjoint(a, x, state, grad_x, grad_state, grad_b, grad_a, reverse, row,
     w = np.empty((4, modes))  # carried gradient, multiplier, its gradient, earlier state
     for r in range(row, row_end):
         ra = r if a.shape[0] > 1 else 0
-        w[0], w[2] = grad_state[r, 0], 0.0
+        for p in range(modes):
+            w[0, p], w[2, p] = grad_state[r, 0, p], 0.0
         for k in range(length):
             t = k if reverse else length - 1 - k
             ta = t if a.shape[1] > 1 else 0
@@ -163,7 +173,8 @@ def _real_adjoint(a, x, state, grad_x, grad_state, grad_b, grad_a, reverse, row,
                 for p in range(modes):
                     w[1, p] = a[ra, ta, 0, p]
             if k == length - 1:
-                w[3] = state[r, 0]
+                for p in range(modes):
+                    w[3, p] = state[r, 0, p]
             else:
                 before = t + 1 if reverse else t - 1
                 for p in range(modes):
@@ -173,9 +184,10 @@ def _real_adjoint(a, x, state, grad_x, grad_state, grad_b, grad_a, reverse, row,
                 grad_b[r, t, 0, p] = value
                 keep = w[1, p] != 0.0
                 w[0, p] = w[1, p] * value if keep else 0.0
-                w[2, p] += (w[3, p] if keep | np.isfinite(w[3, p]) else 0.0) * value
+                w[2, p] += (w[3, p] if keep | (abs(w[3, p]) < np.inf) else 0.0) * value
             if k == length - 1 or a.shape[1] > 1:
                 for p in range(modes):
                     grad_a[r, ta, 0, p] = w[2, p]
-                w[2] = 0.0
-        grad_state[r, 0] = w[0]
+                    w[2, p] = 0.0
+        for p in range(modes):
+            grad_state[r, 0, p] = w[0, p]
