@@ -21,8 +21,9 @@ from eigenstate.systems.planes import wide
 class SequenceLayer(nn.Module):
     """A linear layer over sequences, run whole in parallel or sample by sample.
 
-    Subclasses implement `_forward`, `_step`, `state_shape` and `impulse_response`, and may rely on
-    checked arguments: u in the working precision, `Steps` or one scalar dt, a state or None.
+    Subclasses implement `_forward`, `_states`, `_step`, `_impulse_response` and `state_shape`, and
+    may rely on checked arguments: u in the working precision, a wide state, and time as either one
+    scale for all samples or `Steps`.
     """
 
     d_model: int
@@ -57,6 +58,26 @@ class SequenceLayer(nn.Module):
             y = torch.where(steps.valid.unsqueeze(-1), y, 0.0)
         return y.to(u.dtype), state
 
+    def states(
+        self,
+        u: Tensor,
+        state: Tensor | None = None,
+        *,
+        dt: Tensor | float | None = None,
+        resets: Tensor | None = None,
+        lengths: Tensor | None = None,
+    ) -> Tensor:
+        """The trajectory (B, L, *state_shape); `states[:, k]` is a state `step` goes on from.
+
+        Arguments as for `forward`. At pads the row's last state stands still.
+        """
+        if self.bidirectional:
+            raise ValueError(
+                "states needs a causal layer: two directions share no trajectory; "
+                "build it with bidirectional=False"
+            )
+        return self._states(*self._check(u, state, dt, resets, lengths))
+
     def step(
         self, u_k: Tensor, state: Tensor | None, *, dt: Tensor | float | None = None
     ) -> tuple[Tensor, Tensor]:
@@ -81,8 +102,7 @@ class SequenceLayer(nn.Module):
 
     def initial_state(self, batch_size: int) -> Tensor:
         """The zero state of `batch_size` rows; always float64 where the device has it."""
-        if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size < 0:
-            raise ValueError(f"batch_size must be an integer of at least 0, got {batch_size!r}")
+        check_count("batch_size", batch_size, least=0)
         device = self.D.device
         return torch.zeros((batch_size, *self.state_shape), dtype=wide(device), device=device)
 
@@ -136,7 +156,7 @@ class SequenceLayer(nn.Module):
             self._check_parameters()
         scale = dt
         if isinstance(dt, Tensor) and dt.dim():
-            scale, dt = None, dt.to(wide(u.device)).reshape(-1, length)
+            scale, dt = None, torch.atleast_2d(dt.to(wide(u.device)))
         else:
             dt = None
         work = u.to(self._precision())

@@ -19,12 +19,27 @@ def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
         raise ValueError(f"{name} must be one of {choices}, got {value!r}{hint}")
 
 
-def check_count(name: str, value: object) -> None:
-    """Raise unless value is an integer of at least 1."""
+def check_count(name: str, value: object, least: int = 1) -> None:
+    """Raise unless value is an integer of at least `least`."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise TypeError(f"{name} must be an integer, got {value!r}")
-    if value < 1:
-        raise ValueError(f"{name} must be at least 1, got {value}")
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, got {value}")
+
+
+def check_flag(name: str, value: object) -> None:
+    """Raise TypeError unless value is True or False."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} must be True or False, got {value!r}")
+
+
+def check_timescales(dt_min: object, dt_max: object) -> None:
+    """Raise unless both are numbers and 0 < dt_min <= dt_max."""
+    for name, value in (("dt_min", dt_min), ("dt_max", dt_max)):
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise TypeError(f"{name} must be a number, got {value!r}")
+    if not 0 < dt_min <= dt_max < math.inf:
+        raise ValueError(f"need 0 < dt_min <= dt_max, got dt_min={dt_min}, dt_max={dt_max}")
 
 
 def check_input(u: Tensor, axes: str, size: int, like: Tensor, width: str = "d_model") -> None:

@@ -18,9 +18,11 @@ def intervals(
     Returns float64 of the same shape. Raises ValueError naming the first time that goes back or is
     not finite.
     """
-    if not isinstance(timestamps, Tensor) or timestamps.dim() not in (1, 2):
-        got = tuple(timestamps.shape) if isinstance(timestamps, Tensor) else type(timestamps)
-        raise ValueError(f"timestamps must be a tensor of shape (L,) or (B, L), got {got}")
+    if not isinstance(timestamps, Tensor):
+        raise TypeError(f"timestamps must be a torch.Tensor, got {type(timestamps).__name__}")
+    if timestamps.dim() not in (1, 2):
+        shape = tuple(timestamps.shape)
+        raise ValueError(f"timestamps must have shape (L,) or (B, L), got {shape}")
     if timestamps.is_complex() or timestamps.dtype == torch.bool:
         raise TypeError(f"timestamps must be real numbers, got {timestamps.dtype}")
     if not 0 < interval < float("inf"):

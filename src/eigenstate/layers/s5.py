@@ -12,9 +12,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from eigenstate.layers.base import SequenceLayer
-from eigenstate.layers.checks import check_choice, check_count
+from eigenstate.layers.checks import check_choice, check_count, check_flag, check_timescales
 from eigenstate.layers.spectrum import STABILITIES, Spectrum
-from eigenstate.ops.eager import transformed
+from eigenstate.ops.feedthrough import add_feedthrough
 from eigenstate.ops.scan import scan_planes
 from eigenstate.ops.steps import Steps
 from eigenstate.ops.varying import masked_scan, timed_scan
@@ -47,8 +47,7 @@ class S5Options:
         check_choice("c_init", self.c_init, initialize.C_RULES)
         check_choice("stability", self.stability, STABILITIES)
         check_choice("timescale", self.timescale, TIMESCALES)
-        if not isinstance(self.conjugate, bool):
-            raise TypeError(f"conjugate must be True or False, got {self.conjugate!r}")
+        check_flag("conjugate", self.conjugate)
 
 
 class S5(SequenceLayer):
@@ -82,10 +81,12 @@ class S5(SequenceLayer):
     ) -> None:
         super().__init__()
         options = S5Options() if options is None else options
+        if not isinstance(options, S5Options):
+            raise TypeError(f"options must be an S5Options, got {type(options).__name__}")
         _check_sizes(d_model, d_state, blocks, options.conjugate)
+        check_flag("bidirectional", bidirectional)
         check_choice("discretization", discretization, RULES)
-        if not 0 < dt_min <= dt_max < float("inf"):
-            raise ValueError(f"need 0 < dt_min <= dt_max, got dt_min={dt_min}, dt_max={dt_max}")
+        check_timescales(dt_min, dt_max)
         self.d_model, self.d_state, self.blocks = d_model, d_state, blocks
         self.bidirectional = bidirectional
         self.options = options
@@ -109,27 +110,7 @@ class S5(SequenceLayer):
     @property
     def state_shape(self) -> tuple[int, ...]:
         """(2, P): real and imaginary parts of the modes."""
-        return (2, self.spectrum.modes)
-
-    def states(
-        self,
-        u: Tensor,
-        state: Tensor | None = None,
-        *,
-        dt: Tensor | float | None = None,
-        resets: Tensor | None = None,
-        lengths: Tensor | None = None,
-    ) -> Tensor:
-        """The trajectory (B, L, 2, P); `states[:, k]` is a state from which `step` goes on.
-
-        Arguments as for `forward`. At pads the row's last state stands still.
-        """
-        if self.bidirectional:
-            raise ValueError("states needs a causal layer: two directions share no trajectory")
-        work, state, scale, steps = self._check(u, state, dt, resets, lengths)
-        with torch.autocast(work.device.type, enabled=False):
-            ((states, _),) = self._scans(work, state, scale, steps)
-        return states
+        return (2, *self.spectrum.modes)
 
     def _forward(
         self, u: Tensor, state: Tensor, scale: Tensor | float | None, steps: Steps
@@ -140,8 +121,15 @@ class S5(SequenceLayer):
             y = self._read_out(self.C, x)
             for x_reverse, _ in backward:
                 y = y + self._read_out(self.C_reverse, x_reverse)
-            y = self._add_feedthrough(y, u)
+            y = add_feedthrough(y, self.D.to(u.dtype), u)
         return y, None if self.bidirectional else final
+
+    def _states(
+        self, u: Tensor, state: Tensor, scale: Tensor | float | None, steps: Steps
+    ) -> Tensor:
+        with torch.autocast(u.device.type, enabled=False):
+            ((states, _),) = self._scans(u, state, scale, steps)
+        return states
 
     def _scans(
         self, u: Tensor, state: Tensor, scale: Tensor | float | None, steps: Steps
@@ -174,12 +162,7 @@ class S5(SequenceLayer):
                 b = multiply(gain, self._project(self.B, u))
             state = multiply(a, state) + b
             y = self._read_out(self.C, state.to(u.dtype))
-            return self._add_feedthrough(y, u), state
-
-    def _add_feedthrough(self, y: Tensor, u: Tensor) -> Tensor:
-        """y + D ∘ u, in y's own memory where nothing stands against it."""
-        add = torch.addcmul if transformed() else Tensor.addcmul_
-        return add(y, self.D.to(u.dtype), u)
+            return add_feedthrough(y, self.D.to(u.dtype), u), state
 
     def _project(self, matrix: Tensor, u: Tensor) -> Tensor:
         """(2, P, H) times (..., H) -> (..., 2, P): one real product."""

@@ -16,9 +16,10 @@ _CLIP = -1e-4
 
 
 class Spectrum(nn.Module):
-    """Poles λ (P) and timescales Δ of P modes, and their discretisation.
+    """Poles λ and timescales Δ of P modes, and their discretisation.
 
-    stability says how λ is stored in `poles` (2, P):
+    The parameters keep the layer's own mode axes, poles (2, *modes) and log_timescale broadcast to
+    modes; what the methods return has them flattened to P. stability says how λ is stored:
     "exp": Re λ = -exp(poles[0]), so |a| <= 1 whatever the parameter;
     "clip": Re λ = min(poles[0], -1e-4), the published `clip_eigs`; "free": as stored, which may
     grow without bound. Δ = exp(log_timescale), one per mode or one for all, with the logarithm
@@ -40,13 +41,13 @@ class Spectrum(nn.Module):
         re, im = poles.unbind(0)
         stored = torch.log(-re) if stability == "exp" else re
         dtype = torch.promote_types(torch.get_default_dtype(), torch.float32)
-        self.poles = nn.Parameter(torch.stack((stored, im)).to(dtype))  # (2, P)
-        self.log_timescale = nn.Parameter(log_timescale.to(dtype))  # (P,) or (1,)
+        self.poles = nn.Parameter(torch.stack((stored, im)).to(dtype))  # (2, *modes)
+        self.log_timescale = nn.Parameter(log_timescale.to(dtype))
 
     @property
-    def modes(self) -> int:
-        """How many modes are stored."""
-        return self.poles.shape[1]
+    def modes(self) -> torch.Size:
+        """The layer's mode axes."""
+        return self.poles.shape[1:]
 
     @property
     def rule(self) -> Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]:
@@ -60,12 +61,12 @@ class Spectrum(nn.Module):
             re = -re.clamp(max=_LOG_LIMIT).exp()
         elif self.stability == "clip":
             re = re.clamp(max=_CLIP)
-        return torch.stack((re, im))
+        return torch.stack((re, im)).flatten(1)
 
     def timescale(self) -> Tensor:
         """Δ (P,), wide."""
         log = self.log_timescale.to(wide(self.poles.device))
-        return log.clamp(-_LOG_LIMIT, _LOG_LIMIT).exp().expand(self.modes)
+        return log.clamp(-_LOG_LIMIT, _LOG_LIMIT).exp().expand(self.modes).flatten()
 
     def discretize(self, dt: Tensor | float | None = None) -> tuple[Tensor, Tensor]:
         """One step's multiplier and input gain, each (..., 2, P) for dt (...), wide."""
@@ -85,7 +86,7 @@ class Spectrum(nn.Module):
                 )
 
     def extra_repr(self) -> str:
-        return f"modes={self.modes}, {self.discretization}, stability={self.stability}"
+        return f"modes={tuple(self.modes)}, {self.discretization}, stability={self.stability}"
 
     def _apply(self, fn, recurse=True):
         def keep_wide(x: Tensor) -> Tensor:
