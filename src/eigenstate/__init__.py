@@ -1,9 +1,35 @@
-"""Structured state-space sequence layers: S5 and its relatives."""
+"""Structured state-space sequence layers: S5, S4D, S4, and HiPPO memory."""
 
 __version__ = "0.1.0"
 
-from eigenstate.layers import S5, S5Options, intervals
+from eigenstate.layers import (
+    S4,
+    S4D,
+    S5,
+    HippoMemory,
+    S4DOptions,
+    S4Options,
+    S5Options,
+    intervals,
+)
+from eigenstate.models import Backbone, Block, Classifier
 from eigenstate.ops.scan import linear_scan
 from eigenstate.ops.selection import use_backend
+from eigenstate.training.optimizers import parameter_groups
 
-__all__ = ["S5", "S5Options", "intervals", "linear_scan", "use_backend"]
+__all__ = [
+    "S4",
+    "S4D",
+    "S5",
+    "Backbone",
+    "Block",
+    "Classifier",
+    "HippoMemory",
+    "S4DOptions",
+    "S4Options",
+    "S5Options",
+    "intervals",
+    "linear_scan",
+    "parameter_groups",
+    "use_backend",
+]

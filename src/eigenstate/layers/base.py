@@ -22,7 +22,7 @@ class SequenceLayer(nn.Module):
     """A linear layer over sequences, run whole in parallel or sample by sample.
 
     Subclasses implement `_forward`, `_states`, `_step`, `_impulse_response` and `state_shape`, and
-    may rely on checked arguments: u in the working precision, a wide state, and time as either one
+    may rely on checked arguments: u in the working precision, a wide state or None, and time as either one
     scale for all samples or `Steps`.
     """
 
@@ -97,6 +97,8 @@ class SequenceLayer(nn.Module):
             check_dt(dt, [(), (batch,)], u_k.device)
             if isinstance(dt, Tensor):
                 check_intervals(dt, None)
+        if state is None:
+            state = self.initial_state(batch)
         y, state = self._step(u_k.to(self._precision()), state, dt)
         return y.to(u_k.dtype), state
 
@@ -117,7 +119,7 @@ class SequenceLayer(nn.Module):
         raise NotImplementedError
 
     def _forward(
-        self, u: Tensor, state: Tensor, scale: Tensor | float | None, steps: Steps
+        self, u: Tensor, state: Tensor | None, scale: Tensor | float | None, steps: Steps
     ) -> tuple[Tensor, Tensor | None]:
         raise NotImplementedError
 
@@ -137,7 +139,7 @@ class SequenceLayer(nn.Module):
         dt: Tensor | float | None,
         resets: Tensor | None,
         lengths: Tensor | None,
-    ) -> tuple[Tensor, Tensor, Tensor | float | None, Steps]:
+    ) -> tuple[Tensor, Tensor | None, Tensor | float | None, Steps]:
         """Check every argument, then split dt into one scale for all samples or one per sample."""
         check_input(u, "batch, length", self.d_model, self.D)
         batch, length, _ = u.shape
@@ -164,9 +166,9 @@ class SequenceLayer(nn.Module):
             work = torch.where(valid.unsqueeze(-1), work, 0.0)
         return work, state, scale, Steps.of(dt, resets, valid)
 
-    def _check_state(self, state: Tensor | None, batch: int) -> Tensor:
+    def _check_state(self, state: Tensor | None, batch: int) -> Tensor | None:
         if state is None:
-            return self.initial_state(batch)
+            return None
         if self.bidirectional:
             raise ValueError(
                 "state must be None for a bidirectional layer: its backward half starts in the "

@@ -33,6 +33,24 @@ def check_flag(name: str, value: object) -> None:
         raise TypeError(f"{name} must be True or False, got {value!r}")
 
 
+def check_options(value: object, kind: type) -> None:
+    """Raise TypeError unless value is of the layer's own options class."""
+    if not isinstance(value, kind):
+        raise TypeError(f"options must be an {kind.__name__}, got {type(value).__name__}")
+
+
+def check_sizes(d_model: object, d_state: object, blocks: object, halves: bool) -> None:
+    """Raise unless all are counts and d_state divides into blocks, of pairs if stored in halves."""
+    for name, value in (("d_model", d_model), ("d_state", d_state), ("blocks", blocks)):
+        check_count(name, value)
+    unit = (2 if halves else 1) * blocks
+    if d_state % unit:
+        kind = "twice blocks, as one of each conjugate pair is stored" if halves else "blocks"
+        raise ValueError(
+            f"d_state must be divisible by {unit} ({kind}), got d_state={d_state}, blocks={blocks}"
+        )
+
+
 def check_timescales(dt_min: object, dt_max: object) -> None:
     """Raise unless both are numbers and 0 < dt_min <= dt_max."""
     for name, value in (("dt_min", dt_min), ("dt_max", dt_max)):
@@ -86,7 +104,7 @@ def check_state(state: Tensor, shape: tuple[int, ...], device: torch.device) -> 
 def check_dt(dt: Tensor | float, shapes: list[tuple[int, ...]], device: torch.device) -> None:
     """dt has one of the shapes; its values are `check_intervals`' business."""
     if isinstance(dt, Tensor):
-        if tuple(dt.shape) not in shapes:
+        if not any(_same(dt.shape, shape) for shape in shapes):
             expected = ", ".join(str(shape) for shape in shapes)
             raise ValueError(f"dt must have one of the shapes {expected}, got {tuple(dt.shape)}")
         if dt.is_complex() or dt.dtype == torch.bool:
@@ -96,6 +114,13 @@ def check_dt(dt: Tensor | float, shapes: list[tuple[int, ...]], device: torch.de
         raise TypeError(f"dt must be a number or a torch.Tensor, got {type(dt).__name__}")
     elif not 0 <= dt < math.inf:
         raise ValueError(f"dt must be finite and at least 0, got {dt}")
+
+
+def _same(shape: torch.Size, expected: tuple[int, ...]) -> bool:
+    # Number by number: a traced size answers `==` where a tuple of them does not answer `in`.
+    return len(shape) == len(expected) and all(
+        have == want for have, want in zip(shape, expected, strict=True)
+    )
 
 
 def check_intervals(dt: Tensor, valid: Tensor | None, name: str = "dt") -> None:
@@ -138,6 +163,7 @@ def check_lengths(lengths: Tensor, batch: int, length: int) -> None:
         )
     if not readable(lengths):
         return
+    lengths = lengths.to(torch.int64)  # a small type could not be compared with a large length
     bad = (lengths < 1) | (lengths > length)
     if bad.any():
         index = int(bad.nonzero()[0])

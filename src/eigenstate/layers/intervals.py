@@ -19,7 +19,9 @@ def intervals(
     not finite.
     """
     if not isinstance(timestamps, Tensor):
-        raise TypeError(f"timestamps must be a torch.Tensor, got {type(timestamps).__name__}")
+        raise TypeError(
+            f"timestamps must be a tensor, got {type(timestamps).__name__}; use torch.as_tensor"
+        )
     if timestamps.dim() not in (1, 2):
         shape = tuple(timestamps.shape)
         raise ValueError(f"timestamps must have shape (L,) or (B, L), got {shape}")

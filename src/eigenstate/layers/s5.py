@@ -12,8 +12,15 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from eigenstate.layers.base import SequenceLayer
-from eigenstate.layers.checks import check_choice, check_count, check_flag, check_timescales
+from eigenstate.layers.checks import (
+    check_choice,
+    check_flag,
+    check_options,
+    check_sizes,
+    check_timescales,
+)
 from eigenstate.layers.spectrum import STABILITIES, Spectrum
+from eigenstate.ops.eager import full_precision
 from eigenstate.ops.feedthrough import add_feedthrough
 from eigenstate.ops.scan import scan_planes
 from eigenstate.ops.steps import Steps
@@ -81,9 +88,8 @@ class S5(SequenceLayer):
     ) -> None:
         super().__init__()
         options = S5Options() if options is None else options
-        if not isinstance(options, S5Options):
-            raise TypeError(f"options must be an S5Options, got {type(options).__name__}")
-        _check_sizes(d_model, d_state, blocks, options.conjugate)
+        check_options(options, S5Options)
+        check_sizes(d_model, d_state, blocks, options.conjugate)
         check_flag("bidirectional", bidirectional)
         check_choice("discretization", discretization, RULES)
         check_timescales(dt_min, dt_max)
@@ -113,10 +119,9 @@ class S5(SequenceLayer):
         return (2, *self.spectrum.modes)
 
     def _forward(
-        self, u: Tensor, state: Tensor, scale: Tensor | float | None, steps: Steps
+        self, u: Tensor, state: Tensor | None, scale: Tensor | float | None, steps: Steps
     ) -> tuple[Tensor, Tensor | None]:
-        # Mixed precision would round the projections' results to 16 bits before the scan.
-        with torch.autocast(u.device.type, enabled=False):
+        with full_precision(u.device):
             (x, final), *backward = self._scans(u, state, scale, steps)
             y = self._read_out(self.C, x)
             for x_reverse, _ in backward:
@@ -125,16 +130,17 @@ class S5(SequenceLayer):
         return y, None if self.bidirectional else final
 
     def _states(
-        self, u: Tensor, state: Tensor, scale: Tensor | float | None, steps: Steps
+        self, u: Tensor, state: Tensor | None, scale: Tensor | float | None, steps: Steps
     ) -> Tensor:
-        with torch.autocast(u.device.type, enabled=False):
+        with full_precision(u.device):
             ((states, _),) = self._scans(u, state, scale, steps)
         return states
 
     def _scans(
-        self, u: Tensor, state: Tensor, scale: Tensor | float | None, steps: Steps
+        self, u: Tensor, state: Tensor | None, scale: Tensor | float | None, steps: Steps
     ) -> Iterator[tuple[Tensor, Tensor]]:
         """Trajectory and final state with time and, if bidirectional, against it."""
+        state = self.initial_state(u.shape[0]) if state is None else state
         directions = (False, True) if self.bidirectional else (False,)
         if steps.dt is not None:
             v = self._project(self.B, u)
@@ -154,7 +160,7 @@ class S5(SequenceLayer):
                 yield masked_scan(a, b, state, facts, reverse)
 
     def _step(self, u: Tensor, state: Tensor, dt: Tensor | float | None) -> tuple[Tensor, Tensor]:
-        with torch.autocast(u.device.type, enabled=False):
+        with full_precision(u.device):
             a, gain = self.spectrum.discretize(dt)  # (2, P) or (B, 2, P)
             if a.dim() == 2:
                 b = self._project(multiply(gain.unsqueeze(-1), self.B, dim=0), u)
@@ -207,14 +213,3 @@ class S5(SequenceLayer):
 
 def _parameter(value: Tensor) -> nn.Parameter:
     return nn.Parameter(value.to(torch.get_default_dtype()))
-
-
-def _check_sizes(d_model: int, d_state: int, blocks: int, conjugate: bool) -> None:
-    for name, value in (("d_model", d_model), ("d_state", d_state), ("blocks", blocks)):
-        check_count(name, value)
-    unit = 2 * blocks if conjugate else blocks
-    if d_state % unit:
-        kind = "twice blocks, as conjugate halves need an even block" if conjugate else "blocks"
-        raise ValueError(
-            f"d_state must be divisible by {unit} ({kind}), got d_state={d_state}, blocks={blocks}"
-        )

@@ -39,7 +39,8 @@ class Spectrum(nn.Module):
         self.discretization = discretization
         self.stability = stability
         re, im = poles.unbind(0)
-        stored = torch.log(-re) if stability == "exp" else re
+        # HiPPO-LegT and FouT have undamped normal parts, where "exp" has no finite logarithm.
+        stored = torch.log(-re.clamp(max=_CLIP)) if stability == "exp" else re
         dtype = torch.promote_types(torch.get_default_dtype(), torch.float32)
         self.poles = nn.Parameter(torch.stack((stored, im)).to(dtype))  # (2, *modes)
         self.log_timescale = nn.Parameter(log_timescale.to(dtype))

@@ -1,4 +1,6 @@
-"""Whether code runs as written, or is being traced or transformed."""
+"""How code runs: as written, traced, transformed, or under mixed precision."""
+
+from contextlib import AbstractContextManager, nullcontext
 
 import torch
 from torch import Tensor
@@ -13,3 +15,10 @@ def transformed() -> bool:
 def in_memory(x: Tensor) -> bool:
     """Whether the memory of x is there to be read: not while traced or when its shape is faked."""
     return type(x) in (Tensor, torch.nn.Parameter) and not torch.compiler.is_compiling()
+
+
+def full_precision(device: torch.device) -> AbstractContextManager[None]:
+    """Leave mixed precision, which would round the input of a scan to 16 bits."""
+    if torch.amp.is_autocast_available(device.type):
+        return torch.autocast(device.type, enabled=False)
+    return nullcontext()

@@ -34,17 +34,18 @@ class Steps:
     def backward(self) -> "Steps":
         """The same facts for a scan against time.
 
-        The gap between two samples is the same gap, so sample k takes the interval of k + 1, and
-        each row's own last sample an interval of 1; a reset at k + 1 cuts k off from it.
+        The gap between two samples is the same gap, so sample k takes the interval of k + 1. A
+        reset at k + 1 cuts k off from it: k is then the last of its run, like each row's own last
+        sample, and those take an interval of 1.
         """
-        return replace(self, dt=self._gaps_after(), resets=_next(self.resets, False))
-
-    def _gaps_after(self) -> Tensor | None:
+        resets = _next(self.resets, False)
         gaps = _next(self.dt, 1.0)
-        if gaps is None or self.valid is None:
-            return gaps
-        last = self.valid & ~_next(self.valid, False)
-        return torch.where(self.valid, torch.where(last, 1.0, gaps), 0.0)
+        if gaps is not None and resets is not None:
+            gaps = torch.where(resets, 1.0, gaps)
+        if gaps is not None and self.valid is not None:
+            last = self.valid & ~_next(self.valid, False)
+            gaps = torch.where(self.valid, torch.where(last, 1.0, gaps), 0.0)
+        return replace(self, dt=gaps, resets=resets)
 
 
 def _next(x: Tensor | None, end: bool | float) -> Tensor | None:

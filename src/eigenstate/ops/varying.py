@@ -31,9 +31,9 @@ def masked_scan(
     """A constant multiplier a (2, P) with resets and pads: b (B, L, 2, P), state (B, 2, P)."""
 
     def tile(b, state, _, resets, valid, a):
-        return scan_planes(*_select(a, b, resets, valid), state, reverse=reverse)
+        return scan_planes(*select(a, b, resets, valid), state, reverse=reverse)
 
-    return _in_tiles(tile, b, state, steps, (a,), reverse)
+    return in_tiles(tile, b, state, steps, (a,), reverse, b.shape[-1])
 
 
 def timed_scan(
@@ -54,16 +54,18 @@ def timed_scan(
     def tile(v, state, dt, resets, valid, poles, timescale):
         a, gain = rule(poles, dt.unsqueeze(-1) * timescale)  # (B, T, 2, P)
         b = multiply(gain.to(v.dtype), v)
-        a, b = _select(a, b, resets, valid)
+        a, b = select(a, b, resets, valid)
         return scan_planes(a, b, state, reverse=reverse, overwrite=True)
 
-    return _in_tiles(tile, v, state, steps, (poles, timescale), reverse)
+    return in_tiles(tile, v, state, steps, (poles, timescale), reverse, v.shape[-1])
 
 
-def _select(
+def select(
     a: Tensor, b: Tensor, resets: Tensor | None, valid: Tensor | None
 ) -> tuple[Tensor, Tensor]:
-    """Multiplier 0 at a reset; multiplier 1 and input 0 at a pad, which thus changes nothing."""
+    """a (2, P) or (B, T, 2, P) and b (B, T, 2, P) with resets and pads worked in.
+
+    Multiplier 0 at a reset; multiplier 1 and input 0 at a pad, which thus changes nothing."""
     if resets is not None:
         a = torch.where(resets[..., None, None], 0.0, a)
     if valid is not None:
@@ -73,16 +75,22 @@ def _select(
     return a if a.dim() == 4 else a[None, None], b
 
 
-def _in_tiles(
+def in_tiles(
     tile: Tile,
     v: Tensor,
     state: Tensor,
     steps: Steps,
     parameters: tuple[Tensor, ...],
     reverse: bool,
+    modes: int,
 ) -> tuple[Tensor, Tensor]:
+    """Run `tile(v, state, dt, resets, valid, *parameters)` over pieces of time, state in hand.
+
+    It returns something of v's shape and the next state, and holds about 16 bytes for each sample
+    of v and each of the `modes` of a sample.
+    """
     samples = (steps.dt, steps.resets, steps.valid)
-    rows, length, _, modes = v.shape
+    rows, length = v.shape[:2]
     size = max(16, _TILE // max(1, rows * modes))
     # A graph being traced or transformed gets one plain expression and does its own planning.
     if length <= size or transformed():

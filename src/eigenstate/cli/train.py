@@ -1,0 +1,148 @@
+"""eigenstate train [TASK] [options]"""
+
+import dataclasses
+import sys
+import typing
+from pathlib import Path
+from typing import Any
+
+from eigenstate.cli.arguments import UsageError, check_types, new_parser, parse
+
+FAILURE = 1
+SETTINGS = ("seed", "model", "training")
+ABOUT = """\
+Train a classifier on a task and leave a run folder: config.yaml, metrics.csv, metrics.json,
+checkpoint.pt and learning_curve.png. The accuracy is that of the last epoch."""
+
+MORE = """\
+A preset holds every setting of a recipe. A --config file is laid over it, and flags over both.
+The config.yaml of a run holds what it used, and can be given to --config again.
+
+examples:
+  eigenstate train japanese-vowels
+  eigenstate train mnist1d --seed 1 --training.epochs 20 --out runs/short
+  eigenstate train japanese-vowels --model.layer_options.bidirectional true
+  eigenstate train --config runs/short/config.yaml
+  eigenstate train --resume runs/short
+"""
+
+
+def train(argv: list[str]) -> int:
+    """Train a model and leave a run folder."""
+    parser = _train_parser()
+    parser.set_defaults({"model.layer": None})  # to tell whether it was given
+    given = parse(parser, argv)
+    if given is None:
+        return 0
+    from eigenstate.training.runs import Run, RunError
+
+    try:
+        if given.resume is not None:
+            if len(argv) > (1 if "=" in argv[0] else 2):
+                raise UsageError("--resume goes on with the settings of the run: give it alone")
+            run = Run.open(given.resume)
+        else:
+            run = Run.create(_settings(argv, given), given.out)
+    except RunError as error:
+        raise UsageError(str(error)) from None
+    return _train(run)
+
+
+def _train(run: Any) -> int:
+    from eigenstate.training.checkpoints import CheckpointError
+    from eigenstate.training.finite import NonFiniteError
+    from eigenstate.training.fit import Interrupted
+    from eigenstate.training.fit import train as fit
+    from eigenstate.training.runs import RunError
+
+    try:
+        summary = fit(run)
+    except (RunError, CheckpointError) as error:
+        raise UsageError(str(error)) from None
+    except NonFiniteError as error:
+        print(f"eigenstate train: stopped: {error}", file=sys.stderr)
+        _say_what_is_kept(run)
+        return FAILURE
+    except Interrupted as error:
+        print(f"\n{error}", file=sys.stderr)
+        _say_what_is_kept(run)
+        return error.exit_code
+    print(f"test accuracy {summary['test_accuracy']:.2%} at the last epoch")
+    print(f"run folder    {run.folder}")
+    return 0
+
+
+def _say_what_is_kept(run: Any) -> None:
+    if run.checkpoint.exists():
+        lines = [
+            f"The last complete epoch is kept in {run.checkpoint}",
+            f"  go on with it  eigenstate train --resume {run.folder}",
+            f"  judge it       eigenstate evaluate {run.folder}",
+        ]
+    else:
+        lines = [
+            "No epoch was complete, so there is no checkpoint",
+            f"  start again  eigenstate train --resume {run.folder}",
+        ]
+    print("\n".join(lines), file=sys.stderr)
+
+
+def _settings(argv: list[str], given: Any) -> Any:
+    """Lay preset, file and flags over one another; build the model once to see that it can be."""
+    from eigenstate.data import get_task
+    from eigenstate.training.build import build_model
+    from eigenstate.training.config import RunSettings, laid_over
+    from eigenstate.training.presets import read_preset, read_settings
+
+    parser = _train_parser()
+    try:
+        over = {} if given.config is None else read_settings(given.config)
+        _check_file(parser, over, given.config)
+        over |= {key: given[key] for key in ("task", "preset", "data") if given[key] is not None}
+        base = laid_over(read_preset(over.get("preset"), over.get("task")), over)
+        if given.model.layer is not None:
+            base = laid_over(base, {"model": {"layer": given.model.layer}})
+        task = get_task(base["task"])
+        names = {key: base.pop(key, None) for key in ("task", "preset", "data")}
+        parser.set_defaults(parser.parse_object(base))
+        final = parser.parse_args(argv).as_dict()
+        settings = RunSettings.from_dict(names | {key: final[key] for key in SETTINGS})
+        build_model(settings.model, task)
+        task.load(settings.data)
+    except (ValueError, TypeError) as error:
+        raise UsageError(str(error).removeprefix("name: ")) from None
+    return settings
+
+
+def _check_file(parser: Any, settings: dict[str, Any], path: Path | None) -> None:
+    try:
+        check_types(parser, {key: settings[key] for key in SETTINGS if key in settings})
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}") from None
+
+
+def _train_parser() -> Any:
+    """Arguments of `train`; those of a group of settings come from its dataclass."""
+    from eigenstate.training.config import GROUPS
+
+    parser = new_parser("train", "[TASK] [options]", ABOUT, MORE)
+    run = parser.add_argument_group("run")
+    run.add_argument("task", metavar="TASK", nargs="?", help="a name from `eigenstate tasks`")
+    run.add_argument("--preset", metavar="NAME", help="recipe to start from (the task's own)")
+    run.add_argument("--config", metavar="FILE", type=Path, help="YAML file of settings")
+    run.add_argument("--data", metavar="PATH", help="where the task's files are, if it needs any")
+    run.add_argument("--out", metavar="DIR", type=Path, help="run folder (runs/TASK-001, ...)")
+    run.add_argument("--resume", metavar="RUN", type=Path, help="go on with an interrupted run")
+    run.add_argument("--seed", metavar="N", type=int, default=0, help="of all random numbers (0)")
+    for key, settings in GROUPS.items():
+        group = parser.add_argument_group(f"{key} (defaults: those of the preset)")
+        types = typing.get_type_hints(settings)
+        for field in dataclasses.fields(settings):
+            group.add_argument(
+                f"--{key}.{field.name}",
+                type=types[field.name],
+                default=getattr(settings(), field.name),
+                metavar=field.metadata["metavar"],
+                help=field.metadata["help"],
+            )
+    return parser

@@ -1,0 +1,26 @@
+"""Every task there is, by name."""
+
+import difflib
+
+from eigenstate.data.base import Task
+from eigenstate.data.japanese_vowels import JAPANESE_VOWELS
+from eigenstate.data.mnist1d import MNIST1D
+
+_TASKS = {task.name: task for task in (JAPANESE_VOWELS, MNIST1D)}
+
+
+def tasks() -> tuple[Task, ...]:
+    """Return every task, in the order of their names."""
+    return tuple(_TASKS[name] for name in sorted(_TASKS))
+
+
+def get_task(name: str) -> Task:
+    """Return the task called `name`.
+
+    ValueError: no task has that name; the message offers the nearest one and lists them all.
+    """
+    if name in _TASKS:
+        return _TASKS[name]
+    near = difflib.get_close_matches(str(name).lower().replace("_", "-"), _TASKS, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    raise ValueError(f"name: no task is called {name!r}.{hint} Tasks: {', '.join(sorted(_TASKS))}")

@@ -1,0 +1,1 @@
+"""Looking at runs and models. Importing this imports no plotting library."""

@@ -1,0 +1,15 @@
+"""Models on the sequence layers: a block, a stack of blocks, and what stands on it."""
+
+from eigenstate.models.backbone import Backbone
+from eigenstate.models.block import Block
+from eigenstate.models.classifier import Classifier, ClassifierState
+from eigenstate.models.pooling import LastPooling, MeanPooling
+
+__all__ = [
+    "Backbone",
+    "Block",
+    "Classifier",
+    "ClassifierState",
+    "LastPooling",
+    "MeanPooling",
+]

@@ -1,0 +1,94 @@
+"""A stack of blocks."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from torch import Tensor, nn
+
+from eigenstate.layers.checks import check_count
+from eigenstate.models.block import Block
+from eigenstate.models.checks import check_sequences, check_states, without_pads
+from eigenstate.models.choice import make_layer
+
+
+class Backbone(nn.Module):
+    """n_layers blocks, each around its own `layer`: u, y (B, L, d_model).
+
+    `layer` is a short name ("s5") and `layer_options` that layer's own keywords, for instance
+    {"d_state": 128, "bidirectional": True}; activation, dropout and prenorm are those of `Block`.
+    The state is the list of the layers' states, first layer first.
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        n_layers: int = 4,
+        *,
+        layer: str = "s5",
+        layer_options: Mapping[str, Any] | None = None,
+        activation: str = "half_glu1",
+        dropout: float = 0.0,
+        prenorm: bool = True,
+    ) -> None:
+        super().__init__()
+        check_count("n_layers", n_layers)
+        self.d_model = d_model
+        blocks = nn.ModuleList(
+            Block(
+                make_layer(layer, d_model, layer_options),
+                activation=activation,
+                dropout=dropout,
+                prenorm=prenorm,
+            )
+            for _ in range(n_layers)
+        )
+        self.blocks = cast("Sequence[Block]", blocks)
+
+    @property
+    def bidirectional(self) -> bool:
+        return any(block.bidirectional for block in self.blocks)
+
+    def initial_state(self, batch_size: int) -> list[Tensor]:
+        """Return the layers' states before any sample."""
+        return [block.initial_state(batch_size) for block in self.blocks]
+
+    def forward(
+        self,
+        u: Tensor,
+        state: Sequence[Tensor] | None = None,
+        *,
+        dt: Tensor | float | None = None,
+        resets: Tensor | None = None,
+        lengths: Tensor | None = None,
+    ) -> tuple[Tensor, list[Tensor] | None]:
+        """Return y (B, L, d_model), zeros past each row's length, and the states.
+
+        A bidirectional backbone takes no state and returns None for it.
+        """
+        check_sequences(u, self.d_model, self.blocks[0].norm.weight, lengths)
+        y, state = self._forward(without_pads(u, lengths), state, dt, resets, lengths)
+        return without_pads(y, lengths), state
+
+    def step(
+        self,
+        u_k: Tensor,
+        state: Sequence[Tensor] | None,
+        *,
+        dt: Tensor | float | None = None,
+    ) -> tuple[Tensor, list[Tensor]]:
+        """Return y_k (B, d_model) for one more sample u_k (B, d_model), and the next states."""
+        check_states(state, len(self.blocks), self.bidirectional)
+        states = []
+        for block, before in zip(self.blocks, state or [None] * len(self.blocks), strict=True):
+            u_k, after = block.step(u_k, before, dt=dt)
+            states.append(after)
+        return u_k, states
+
+    def _forward(self, u, state, dt, resets, lengths) -> tuple[Tensor, list[Tensor] | None]:
+        """As forward, on pads that are finite already; what comes out there is not cleared."""
+        check_states(state, len(self.blocks), self.bidirectional)
+        states = []
+        for block, before in zip(self.blocks, state or [None] * len(self.blocks), strict=True):
+            u, after = block._forward(u, before, dt, resets, lengths)
+            states.append(after)
+        return u, None if self.bidirectional else states

@@ -1,0 +1,71 @@
+"""One residual block around a sequence layer."""
+
+from torch import Tensor, nn
+
+from eigenstate.layers.base import SequenceLayer
+from eigenstate.models.activation import Activation
+from eigenstate.models.checks import check_samples, check_sequences, without_pads
+
+
+class Block(nn.Module):
+    """norm -> layer -> activation (with dropout) -> + skip; the norm comes last if not `prenorm`.
+
+    u, y (B, L, H) as for the layer inside, whose state is the block's. LayerNorm looks at one
+    sample at a time, so a block streams wherever its layer does. `activation` is one of gelu,
+    full_glu, half_glu1, half_glu2. Source of the order: the S5 paper's official code.
+    """
+
+    def __init__(
+        self,
+        layer: SequenceLayer,
+        *,
+        activation: str = "half_glu1",
+        dropout: float = 0.0,
+        prenorm: bool = True,
+    ) -> None:
+        super().__init__()
+        self.d_model = layer.d_model
+        self.prenorm = prenorm
+        self.norm = nn.LayerNorm(layer.d_model)
+        self.layer = layer
+        self.activation = Activation(layer.d_model, activation, dropout=dropout)
+
+    @property
+    def bidirectional(self) -> bool:
+        return self.layer.bidirectional
+
+    def initial_state(self, batch_size: int) -> Tensor:
+        """Return the layer's state before any sample."""
+        return self.layer.initial_state(batch_size)
+
+    def forward(
+        self,
+        u: Tensor,
+        state: Tensor | None = None,
+        *,
+        dt: Tensor | float | None = None,
+        resets: Tensor | None = None,
+        lengths: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor | None]:
+        """Return y (B, L, H), zeros past each row's length, and the layer's state."""
+        check_sequences(u, self.d_model, self.norm.weight, lengths)
+        y, state = self._forward(without_pads(u, lengths), state, dt, resets, lengths)
+        return without_pads(y, lengths), state
+
+    def step(
+        self, u_k: Tensor, state: Tensor | None, *, dt: Tensor | float | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Return y_k (B, H) for one more sample u_k (B, H), and the next state."""
+        check_samples(u_k, self.d_model, self.norm.weight)
+        x, state = self.layer.step(self.norm(u_k) if self.prenorm else u_k, state, dt=dt)
+        return self._residual(u_k, x), state
+
+    def _forward(self, u, state, dt, resets, lengths) -> tuple[Tensor, Tensor | None]:
+        """As forward, on pads that are finite already; what comes out there is not cleared."""
+        x = self.norm(u) if self.prenorm else u
+        x, state = self.layer(x, state, dt=dt, resets=resets, lengths=lengths)
+        return self._residual(u, x), state
+
+    def _residual(self, u: Tensor, x: Tensor) -> Tensor:
+        y = u + self.activation(x)
+        return y if self.prenorm else self.norm(y)

@@ -1,0 +1,141 @@
+"""The settings of a run: what a preset, a YAML file and the command line all write into."""
+
+import difflib
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+
+def told(text: str, metavar: str) -> dict[str, str]:
+    """What the command line says about a setting."""
+    return {"help": text, "metavar": metavar}
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """The classifier: a linear encoder, the backbone, a pooling, a linear decoder."""
+
+    d_model: int = field(default=64, metadata=told("width of every block", "N"))
+    n_layers: int = field(default=4, metadata=told("number of blocks", "N"))
+    layer: str = field(default="s5", metadata=told("sequence layer: s5, s4d or s4", "NAME"))
+    layer_options: dict[str, Any] = field(
+        default_factory=dict,
+        metadata=told("its own: --model.layer_options.d_state 32, ...", "{...}"),
+    )
+    activation: str = field(
+        default="half_glu1", metadata=told("gelu, full_glu, half_glu1 or half_glu2", "NAME")
+    )
+    dropout: float = field(
+        default=0.1, metadata=told("share of channels dropped, one mask a sequence", "P")
+    )
+    prenorm: bool = field(
+        default=True, metadata=told("norm before the layer, not after the block", "BOOL")
+    )
+    pooling: str = field(default="mean", metadata=told("over time: mean or last", "NAME"))
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """AdamW, its learning rate rising at first and then falling along half a cosine."""
+
+    epochs: int = field(default=60, metadata=told("passes over the training set", "N"))
+    batch_size: int = field(default=32, metadata=told("sequences a step", "N"))
+    lr: float = field(default=4e-3, metadata=told("highest learning rate", "LR"))
+    dynamics_lr: float | None = field(
+        default=None, metadata=told("the same for poles, timescales and B", "LR")
+    )
+    weight_decay: float = field(default=0.05, metadata=told("decay of the other matrices", "WD"))
+    warmup_epochs: float = field(default=1.0, metadata=told("epochs of rising learning rate", "N"))
+    threads: int | None = field(
+        default=None, metadata=told("CPU threads; results depend on them slightly", "N")
+    )
+
+    def __post_init__(self) -> None:
+        threads = 1 if self.threads is None else self.threads
+        _at_least(1, epochs=self.epochs, batch_size=self.batch_size, threads=threads)
+        _at_least(
+            0,
+            lr=self.lr,
+            dynamics_lr=0 if self.dynamics_lr is None else self.dynamics_lr,
+            weight_decay=self.weight_decay,
+            warmup_epochs=self.warmup_epochs,
+        )
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """Everything that decides how a run turns out, on one machine."""
+
+    task: str
+    preset: str | None = None
+    data: str | None = None
+    seed: int = 0
+    model: ModelSettings = field(default_factory=ModelSettings)
+    training: TrainingSettings = field(default_factory=TrainingSettings)
+
+    @classmethod
+    def from_dict(cls, settings: Mapping[str, Any]) -> "RunSettings":
+        """Build from nested mappings, as `to_dict` returns them. ValueError: an unknown key."""
+        check_keys(settings)
+        values = dict(settings)
+        for key, group in GROUPS.items():
+            values[key] = group(**values.get(key, {}))
+        return cls(**values)
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+GROUPS: dict[str, Any] = {"model": ModelSettings, "training": TrainingSettings}
+
+
+def check_keys(settings: Any) -> None:
+    """Raise an error for the first key that is no setting, naming the nearest that is."""
+    if not isinstance(settings, Mapping):
+        raise TypeError(f"must hold settings such as `seed: 1`, got {settings!r}")
+    flat = {}
+    for key, value in settings.items():
+        if key not in GROUPS:
+            flat[key] = value
+        elif isinstance(value, Mapping):
+            flat |= {f"{key}.{below}": each for below, each in value.items()}
+        else:
+            raise ValueError(f"{key} must hold settings, got {value!r}")
+    defaults = {f.name: f.default for f in fields(RunSettings)}
+    for key, group in GROUPS.items():
+        defaults |= {f"{key}.{f.name}": f.default for f in fields(group)}
+    for name, value in flat.items():
+        if name not in defaults:
+            near = difflib.get_close_matches(name, defaults, 1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise ValueError(f"there is no setting {name!r}{hint}")
+        if value is None and defaults[name] is not None:
+            raise ValueError(f"{name} must have a value, got none")
+
+
+def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `base` with the values of `over` laid over it, mapping by mapping."""
+    result = dict(base)
+    for key, value in over.items():
+        below = result.get(key)
+        if isinstance(value, Mapping) and isinstance(below, Mapping):
+            value = merged(below, value)
+        result[key] = value
+    return result
+
+
+def laid_over(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Lay the settings `over` over `base`. Another layer starts from its own options."""
+    result = merged(base, over)
+    chosen = over.get("model", {})
+    if chosen.get("layer", result["model"]["layer"]) != base["model"]["layer"]:
+        result["model"]["layer_options"] = chosen.get("layer_options", {})
+    return result
+
+
+def _at_least(minimum: int, **values: Any) -> None:
+    for name, value in values.items():
+        number = isinstance(value, (int, float)) and math.isfinite(value)
+        if not (number and value >= minimum):
+            raise ValueError(f"training.{name} must be a number from {minimum} up, got {value!r}")

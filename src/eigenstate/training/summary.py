@@ -1,0 +1,38 @@
+"""The final figures of a run, and what they were obtained with."""
+
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import torch
+from torch import nn
+
+from eigenstate.training.runs import Run
+
+PACKAGES = ("eigenstate", "torch", "numpy", "numba", "pytorch-lightning")
+
+
+def summarise(run: Run, rows: list[dict[str, float]], model: nn.Module) -> dict[str, Any]:
+    """Return the figures of the last epoch, the size of the model, the time and the versions."""
+    s, last = run.settings, rows[-1]
+    return {
+        "task": s.task,
+        "preset": s.preset,
+        "seed": s.seed,
+        "epochs": last["epoch"],
+        **{name: last[name] for name in ("train_loss", "test_loss", "test_accuracy")},
+        "parameters": sum(p.numel() for p in model.parameters()),
+        "seconds": round(sum(row["seconds"] for row in rows), 1),
+        "threads": torch.get_num_threads(),
+        "versions": {"python": platform.python_version(), **_versions()},
+    }
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "not installed"
+    return found

@@ -1,0 +1,134 @@
+"""Optimiser groups, the learning rate over a run, and the order of batches."""
+
+import copy
+
+import pytest
+import torch
+from torch import nn
+
+from eigenstate.data import get_task
+from eigenstate.models import Backbone, Classifier
+from eigenstate.training import parameter_groups
+from eigenstate.training.batches import EpochSampler, shuffled_batches
+from eigenstate.training.schedules import warmup_cosine
+
+RATES = {"lr": 1e-2, "dynamics_lr": 1e-3, "weight_decay": 0.1}
+
+
+def model(n_layers=2, **options):
+    backbone = Backbone(6, n_layers, layer_options={"d_state": 4, **options})
+    return Classifier(3, 5, backbone=backbone)
+
+
+# --- optimiser groups -----------------------------------------------------------------------------
+
+
+def test_poles_timescales_and_b_have_a_group_of_their_own_without_decay():
+    dynamics, no_decay, decay = parameter_groups(model(1, bidirectional=True), **RATES)
+    layer = "backbone.blocks.0.layer."
+    spectrum = [layer + "spectrum.poles", layer + "spectrum.log_timescale"]
+    assert sorted(dynamics["param_names"]) == sorted([layer + "B", *spectrum])
+    assert (dynamics["lr"], dynamics["weight_decay"]) == (1e-3, 0)
+    assert all(p.ndim < 2 for p in no_decay["params"]) and no_decay["weight_decay"] == 0
+    assert {layer + "D", "encoder.bias", "backbone.blocks.0.norm.weight"} <= set(
+        no_decay["param_names"]
+    )
+    assert {layer + "C", layer + "C_reverse", "encoder.weight"} <= set(decay["param_names"])
+    assert (decay["lr"], decay["weight_decay"]) == (1e-2, 0.1)
+
+
+@pytest.mark.parametrize(("layer", "own"), [("s5", "B"), ("s4d", "B"), ("s4", "BP")])
+def test_the_dynamics_of_every_layer_are_known(layer, own):
+    dynamics = parameter_groups(Backbone(2, 1, layer=layer), **RATES)[0]
+    names = {name.removeprefix("blocks.0.layer.") for name in dynamics["param_names"]}
+    assert names == {*own, "spectrum.poles", "spectrum.log_timescale"}
+
+
+def compiled(net):
+    return torch.compile(net, backend="eager")
+
+
+@pytest.mark.parametrize("wrap", [nn.Sequential, compiled, torch.optim.swa_utils.AveragedModel])
+def test_every_parameter_is_in_one_group_however_it_is_wrapped(wrap):
+    plain = model()
+    plain.encoder.weight.requires_grad_(False)
+    wrapped = wrap(plain)
+    groups = parameter_groups(wrapped, **RATES)
+    grouped = [id(p) for group in groups for p in group["params"]]
+    assert sorted(grouped) == sorted(id(p) for p in wrapped.parameters())
+    names = {name for group in groups for name in group["param_names"]}
+    assert names == {name for name, _ in wrapped.named_parameters()}
+    assert [len(group["params"]) for group in groups] == [6, 10, 6]
+
+
+def test_what_layers_share_is_dynamics_once():
+    tied = model()
+    first, second = (block.layer for block in tied.backbone.blocks)
+    second.spectrum, second.B = first.spectrum, first.B
+    decoder = nn.Linear(6, 4)
+    decoder.weight = nn.Parameter(first.C.detach()[:, 0].clone())
+    second.C = first.C
+    groups = parameter_groups(nn.ModuleList([decoder, tied]), **RATES)
+    assert len(groups[0]["params"]) == 3
+    everyone = [id(p) for group in groups for p in group["params"]]
+    assert len(everyone) == len(set(everyone))
+
+
+def test_idle_steps_decay_matrices_and_nothing_else():
+    net = model()
+    before = copy.deepcopy(dict(net.named_parameters()))
+    optimizer = torch.optim.AdamW(parameter_groups(net, **RATES))
+    for parameter in net.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    for _ in range(10):
+        optimizer.step()
+    changed = {n for n, p in net.named_parameters() if not torch.equal(p, before[n])}
+    assert changed == set(optimizer.param_groups[2]["param_names"])
+
+
+@pytest.mark.parametrize("optimizer", [torch.optim.SGD, torch.optim.Adam, torch.optim.RMSprop])
+def test_groups_serve_any_optimiser_and_survive_saving(optimizer):
+    net = model()
+    first = optimizer(parameter_groups(net, **RATES))
+    net(torch.randn(2, 5, 3))[0].sum().backward()
+    first.step()
+    second = optimizer(parameter_groups(net, **RATES))
+    second.load_state_dict(first.state_dict())
+    assert [group["name"] for group in second.param_groups] == ["dynamics", "no_decay", "decay"]
+
+
+@pytest.mark.parametrize("name", ["lr", "dynamics_lr", "weight_decay"])
+@pytest.mark.parametrize("value", [-1.0, float("nan"), float("inf")])
+def test_rates_that_make_no_sense_are_refused(name, value):
+    with pytest.raises(ValueError, match=f"^{name} must be"):
+        parameter_groups(model(), **{**RATES, name: value})
+
+
+# --- schedule and batches -------------------------------------------------------------------------
+
+
+def test_the_learning_rate_rises_then_follows_half_a_cosine():
+    factor = warmup_cosine(total_steps=20, warmup_steps=4)
+    assert [factor(k) for k in range(5)] == [0.25, 0.5, 0.75, 1, 1]
+    assert factor(12) == pytest.approx(0.5) and 0 < factor(19) < 0.01 and factor(20) == 0
+    assert warmup_cosine(10)(0) == 1
+    assert warmup_cosine(2, warmup_steps=8)(1) == 0.25
+
+
+def test_the_order_of_batches_depends_on_seed_and_epoch_alone():
+    def order(seed, epoch):
+        sampler = EpochSampler(50, seed)
+        sampler.set_epoch(epoch)
+        torch.rand(7)
+        return list(sampler)
+
+    assert sorted(order(0, 0)) == list(range(50))
+    assert order(0, 5) == order(0, 5)
+    distinct = {tuple(order(seed, epoch)) for seed in range(3) for epoch in range(3)}
+    assert len(distinct) == 9
+
+
+def test_every_sequence_is_seen_once_an_epoch():
+    data = get_task("japanese-vowels").load().train
+    sizes = [len(batch.labels) for batch in shuffled_batches(data, 32, seed=0)]
+    assert sizes == [32] * 8 + [14]

@@ -1,0 +1,253 @@
+"""Runs: what they leave, the same for the same seed, resumed exactly, stopped in time."""
+
+import copy
+import csv
+import json
+import os
+import signal
+import threading
+
+import pytest
+import torch
+import yaml
+
+from eigenstate.training.checkpoints import CheckpointError, read_checkpoint
+from eigenstate.training.config import RunSettings
+from eigenstate.training.finite import NonFiniteError
+from eigenstate.training.fit import Interrupted, train
+from eigenstate.training.runs import Run, RunError
+from eigenstate.training.tasks import ClassificationTask
+from eigenstate.training.trained import load_trained, score
+
+TINY = {
+    "task": "japanese-vowels",
+    "seed": 3,
+    "model": {"d_model": 6, "n_layers": 1, "layer_options": {"d_state": 4}},
+    "training": {"epochs": 3, "batch_size": 90, "threads": 1},
+}
+
+
+# --- runs -----------------------------------------------------------------------------------------
+
+
+def started(folder, **changes):
+    settings = copy.deepcopy(TINY)
+    settings["training"] |= changes
+    return Run.create(RunSettings.from_dict(settings), folder)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    torch.set_default_dtype(torch.float64)
+    run = started(tmp_path_factory.mktemp("runs") / "finished")
+    return run, train(run, progress=False)
+
+
+def test_a_run_leaves_what_it_did(finished):
+    run, summary = finished
+    assert sorted(path.name for path in run.folder.iterdir()) == [
+        "checkpoint.pt", "config.yaml", "learning_curve.png", "metrics.csv", "metrics.json",
+    ]  # fmt: skip
+    assert RunSettings.from_dict(yaml.safe_load(run.config.read_text())) == run.settings
+    with run.metrics.open() as file:
+        rows = list(csv.DictReader(file))
+    assert [int(row["epoch"]) for row in rows] == [1, 2, 3]
+    assert float(rows[-1]["test_accuracy"]) == pytest.approx(summary["test_accuracy"], abs=1e-5)
+    assert float(rows[-1]["train_loss"]) < float(rows[0]["train_loss"])
+    assert json.loads(run.summary.read_text()) == summary
+    assert summary["versions"]["torch"] == torch.__version__
+    assert run.picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_checkpoint_is_plain_and_gives_the_model_back(finished):
+    run, summary = finished
+    checkpoint = torch.load(run.checkpoint, weights_only=True)
+    assert not any(value.is_complex() for value in checkpoint["state_dict"].values())
+    trained = load_trained(run)
+    assert {p.dtype for p in trained.model.parameters()} == {torch.float32}
+    test = trained.standardizer.apply(trained.task.load().test)
+    assert score(trained.model, test).accuracy == pytest.approx(summary["test_accuracy"])
+    assert trained.epoch == 3
+
+
+def test_the_same_seed_gives_the_same_run_and_another_one_another(finished, tmp_path):
+    torch.manual_seed(99)
+    again = started(tmp_path / "again")
+    state = torch.get_rng_state()
+    train(again, progress=False)
+    assert torch.equal(torch.get_rng_state(), state)
+    assert_same_weights(again, finished[0])
+    other = Run.create(RunSettings.from_dict({**TINY, "seed": 4}), tmp_path / "other")
+    train(other, progress=False)
+    with pytest.raises(AssertionError):
+        assert_same_weights(other, finished[0])
+
+
+def assert_same_weights(got, expected):
+    """Parameters and optimiser states are equal bit for bit."""
+    a, b = (read_checkpoint(run.checkpoint) for run in (got, expected))
+    assert all(
+        torch.equal(a["state_dict"][name], b["state_dict"][name]) for name in b["state_dict"]
+    )
+    (a,), (b,) = a["optimizer_states"], b["optimizer_states"]
+    for index, moments in b["state"].items():
+        assert all(torch.equal(a["state"][index][name], moments[name]) for name in moments)
+    for mine, other in zip(a["param_groups"], b["param_groups"], strict=True):
+        assert mine["lr"] == other["lr"]
+
+
+def at_step(monkeypatch, step, act):
+    """Do something to the training at one of its steps."""
+    training_step = ClassificationTask.training_step
+
+    def watched(self, batch, index):
+        if self.global_step == step:
+            act(self)
+        return training_step(self, batch, index)
+
+    monkeypatch.setattr(ClassificationTask, "training_step", watched)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_goes_on_as_if_it_had_not_stopped(
+    finished, tmp_path, monkeypatch, number
+):
+    run, handler = started(tmp_path / "run"), signal.getsignal(signal.SIGINT)
+    with monkeypatch.context() as patch:
+        at_step(patch, 4, lambda _: os.kill(os.getpid(), number))  # in the second of three epochs
+        with pytest.raises(Interrupted, match="interrupted in epoch 2 of 3") as caught:
+            train(run, progress=False)
+    assert caught.value.exit_code == 128 + number
+    assert signal.getsignal(signal.SIGINT) is handler
+    assert load_trained(run).epoch == 1
+    torch.manual_seed(7)
+    (run.folder / ".checkpoint.pt.99.tmp").write_bytes(b"left by a killed writer")
+    train(Run.open(run.folder), progress=False)
+    assert not list(run.folder.glob(".*"))
+    assert_same_weights(run, finished[0])
+    assert run.metrics.read_text().count("\n") == 4
+
+
+def test_a_run_interrupted_before_its_first_checkpoint_starts_again(
+    finished, tmp_path, monkeypatch
+):
+    run = started(tmp_path / "run")
+    with monkeypatch.context() as patch:
+        at_step(patch, 1, lambda _: os.kill(os.getpid(), signal.SIGINT))
+        with pytest.raises(Interrupted):
+            train(run, progress=False)
+    assert not run.checkpoint.exists()
+    train(Run.open(run.folder), progress=False)
+    assert_same_weights(run, finished[0])
+
+
+def test_a_run_can_be_trained_outside_the_main_thread(finished, tmp_path):
+    run = started(tmp_path / "run")
+    thread = threading.Thread(target=train, args=(run,), kwargs={"progress": False})
+    thread.start()
+    thread.join()
+    assert_same_weights(run, finished[0])
+
+
+# --- stopping in time -----------------------------------------------------------------------------
+
+
+def spoil_gradient(task):
+    weight = task.model.decoder.weight
+    weight.register_hook(lambda gradient: gradient * torch.nan)
+
+
+def spoil_output(task):
+    task.model.backbone.blocks[0].activation.register_forward_hook(
+        lambda *_: torch.tensor(torch.inf)
+    )
+
+
+def spoil_parameter(task):
+    task.model.backbone.blocks[0].layer.spectrum.poles.data[0, 0] = torch.nan
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (spoil_gradient, "step 4: the gradient of parameter decoder.weight is not finite"),
+        (spoil_output, "step 4: the loss is nan; .*: the output of backbone.blocks.0.activation"),
+        (spoil_parameter, "step 4: .*parameter backbone.blocks.0.layer.spectrum.poles"),
+    ],
+)
+def test_the_first_number_that_is_not_finite_stops_a_run(tmp_path, monkeypatch, spoil, message):
+    run = started(tmp_path / "run")
+    at_step(monkeypatch, 4, spoil)
+    with pytest.raises(NonFiniteError, match=message):
+        train(run, progress=False)
+    trained = load_trained(run)
+    assert trained.epoch == 1
+    assert all(p.isfinite().all() for p in trained.model.parameters())
+
+
+@pytest.mark.parametrize(
+    "name", ["model.decoder.bias", "model.backbone.blocks.0.layer.spectrum.poles"]
+)
+def test_parameters_that_are_not_finite_are_never_saved(tmp_path, monkeypatch, name):
+    run = started(tmp_path / "run")
+
+    def spoil(task, *_):
+        if task.global_step == 6:  # the second epoch's steps are done
+            task.get_parameter(name).data.fill_(torch.nan)
+
+    monkeypatch.setattr(ClassificationTask, "on_train_batch_end", spoil)
+    with pytest.raises(NonFiniteError, match=f"step 6: parameter {name.removeprefix('model.')} is"):
+        train(run, progress=False)
+    assert load_trained(run).epoch == 1
+
+
+# --- run folders ----------------------------------------------------------------------------------
+
+
+def test_folders_are_numbered_and_never_shared(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    settings = RunSettings.from_dict(TINY)
+    folders = [Run.create(settings).folder for _ in range(3)]
+    assert [str(f) for f in folders] == [f"runs/japanese-vowels-00{k}" for k in (1, 2, 3)]
+    with pytest.raises(RunError, match="runs/japanese-vowels-001: is not empty; choose another"):
+        Run.create(settings, folders[0])
+    (tmp_path / "file").touch()
+    with pytest.raises(RunError, match="file: cannot be made a run folder"):
+        Run.create(settings, tmp_path / "file")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (None, "config.yaml: no such file"),
+        ("{", "config.yaml: not valid YAML: line 1"),
+        ("hello", "config.yaml: must hold settings"),
+        ("task: japanese-vowels\nmodle: {}", "config.yaml: .*'modle'; did you mean 'model'"),
+        ("seed: 1", "config.yaml: .*task"),
+        (
+            "task: japanese-vowels\ntraining: {epochs: 0}",
+            "training.epochs must be a number from 1 up, got 0",
+        ),
+        ("task: japanese-vowels\ntraining: {lr: fast}", "config.yaml: .*training.lr.*'fast'"),
+        ("task: japanese-vowel", "config.yaml: .*Did you mean 'japanese-vowels'"),
+        ("task: japanese-vowels\nmodel: {d_model: x}", "config.yaml: .*d_model.*'x'"),
+    ],
+)
+def test_a_broken_run_folder_is_one_clear_error(tmp_path, text, message):
+    if text is not None:
+        (tmp_path / "config.yaml").write_text(text)
+    with pytest.raises(RunError, match=message) as caught:
+        load_trained(Run.open(tmp_path))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_checkpoint_of_another_model_is_one_clear_error(finished, tmp_path):
+    wide = copy.deepcopy(TINY)
+    wide["model"]["d_model"] = 8
+    run = Run.create(RunSettings.from_dict(wide), tmp_path / "wide")
+    run.checkpoint.write_bytes(finished[0].checkpoint.read_bytes())
+    message = (
+        r"checkpoint.pt: does not fit .*config.yaml .* encoder.weight: expected \(8, 12\), got"
+    )
+    with pytest.raises(CheckpointError, match=message):
+        load_trained(run)
