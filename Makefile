@@ -47,9 +47,11 @@ lint: $(TO_DEVELOP)
 	@$(BIN)/pyright --pythonpath $(BIN)/python
 
 bench: $(TO_DEVELOP)
-	@for script in import_time scan_accuracy layer_speed dt_memory hippo_memory; do \
-		echo "== benchmarks/$$script.py"; $(BIN)/python benchmarks/$$script.py; echo; \
-	done
+	@missed=; for script in import_time scan_accuracy layer_speed dt_memory hippo_memory; do \
+		echo "== benchmarks/$$script.py"; \
+		$(BIN)/python benchmarks/$$script.py || missed="$$missed $$script"; echo; \
+	done; \
+	[ -z "$$missed" ] || { echo "a bar is missed in:$$missed" >&2; exit 1; }
 
 clean:
 	rm -rf $(VENV) dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -14,6 +14,7 @@ from eigenstate.layers.checks import (
     mask,
     readable,
 )
+from eigenstate.layers.spectrum import Spectrum
 from eigenstate.ops.steps import Steps
 from eigenstate.systems.planes import wide
 
@@ -21,13 +22,13 @@ from eigenstate.systems.planes import wide
 class SequenceLayer(nn.Module):
     """A linear layer over sequences, run whole in parallel or sample by sample.
 
-    Subclasses implement `_forward`, `_states`, `_step`, `_impulse_response` and `state_shape`, and
-    may rely on checked arguments: u in the working precision, a wide state or None, and time as either one
+    Subclasses implement `_forward`, `_states`, `_step` and `_impulse_response`, and may rely on checked arguments: u in the working precision, a wide state or None, and time as either one
     scale for all samples or `Steps`.
     """
 
     d_model: int
     bidirectional: bool
+    spectrum: Spectrum
     D: nn.Parameter
 
     def forward(
@@ -115,12 +116,17 @@ class SequenceLayer(nn.Module):
 
     @property
     def state_shape(self) -> tuple[int, ...]:
-        """The shape of one row's state."""
-        raise NotImplementedError
+        """The shape of one row's state: real and imaginary parts of the modes."""
+        return (2, *self.spectrum.modes)
 
     def _forward(
         self, u: Tensor, state: Tensor | None, scale: Tensor | float | None, steps: Steps
     ) -> tuple[Tensor, Tensor | None]:
+        raise NotImplementedError
+
+    def _states(
+        self, u: Tensor, state: Tensor | None, scale: Tensor | float | None, steps: Steps
+    ) -> Tensor:
         raise NotImplementedError
 
     def _step(self, u: Tensor, state: Tensor, dt: Tensor | float | None) -> tuple[Tensor, Tensor]:
@@ -128,9 +134,6 @@ class SequenceLayer(nn.Module):
 
     def _impulse_response(self, length: int) -> Tensor:
         raise NotImplementedError
-
-    def _check_parameters(self) -> None:
-        """Raise ValueError for parameters that would only produce NaN."""
 
     def _check(
         self,
@@ -155,16 +158,15 @@ class SequenceLayer(nn.Module):
             if isinstance(dt, Tensor):
                 check_intervals(dt, valid if dt.dim() else None)
         if readable(u):
-            self._check_parameters()
-        scale = dt
+            self.spectrum.check_finite()
+        scale, intervals = dt, None
         if isinstance(dt, Tensor) and dt.dim():
-            scale, dt = None, torch.atleast_2d(dt.to(wide(u.device)))
-        else:
-            dt = None
+            scale, intervals = None, torch.atleast_2d(dt.to(wide(u.device)))
         work = u.to(self._precision())
         if valid is not None:
             work = torch.where(valid.unsqueeze(-1), work, 0.0)
-        return work, state, scale, Steps.of(dt, resets, valid)
+            intervals = None if intervals is None else torch.where(valid, intervals, 0.0)
+        return work, state, scale, Steps(intervals, resets, valid)
 
     def _check_state(self, state: Tensor | None, batch: int) -> Tensor | None:
         if state is None:

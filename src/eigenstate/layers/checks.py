@@ -39,7 +39,7 @@ def check_options(value: object, kind: type) -> None:
         raise TypeError(f"options must be an {kind.__name__}, got {type(value).__name__}")
 
 
-def check_sizes(d_model: object, d_state: object, blocks: object, halves: bool) -> None:
+def check_sizes(d_model: int, d_state: int, blocks: int, halves: bool) -> None:
     """Raise unless all are counts and d_state divides into blocks, of pairs if stored in halves."""
     for name, value in (("d_model", d_model), ("d_state", d_state), ("blocks", blocks)):
         check_count(name, value)
@@ -51,7 +51,7 @@ def check_sizes(d_model: object, d_state: object, blocks: object, halves: bool) 
         )
 
 
-def check_timescales(dt_min: object, dt_max: object) -> None:
+def check_timescales(dt_min: float, dt_max: float) -> None:
     """Raise unless both are numbers and 0 < dt_min <= dt_max."""
     for name, value in (("dt_min", dt_min), ("dt_max", dt_max)):
         if isinstance(value, bool) or not isinstance(value, (int, float)):

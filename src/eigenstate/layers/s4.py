@@ -105,11 +105,6 @@ class S4(SequenceLayer):
             self.C_reverse = nn.Parameter(torch.randn(draw, dtype=dtype) * 0.5**0.5)
         self.D = nn.Parameter(initialize.feedthrough(d_model).to(dtype))
 
-    @property
-    def state_shape(self) -> tuple[int, ...]:
-        """(2, H, P): real and imaginary parts of each feature's modes."""
-        return (2, *self.spectrum.modes)
-
     def _forward(
         self, u: Tensor, state: Tensor | None, scale: Tensor | float | None, steps: Steps
     ) -> tuple[Tensor, Tensor | None]:
@@ -232,9 +227,6 @@ class S4(SequenceLayer):
         """2 Re(C x): (2, H, P) and (..., 2, H, P) -> (..., H)."""
         re, im = (matrix.to(x.dtype) * x).unbind(-3)
         return 2 * (re - im).sum(-1)
-
-    def _check_parameters(self) -> None:
-        self.spectrum.check_finite()
 
     def extra_repr(self) -> str:
         return (

@@ -107,11 +107,6 @@ class S4D(SequenceLayer):
             self.C_reverse = nn.Parameter(diagonal.diagonal_output(*shape).to(dtype))
         self.D = nn.Parameter(initialize.feedthrough(d_model).to(dtype))
 
-    @property
-    def state_shape(self) -> tuple[int, ...]:
-        """(2, H, P): real and imaginary parts of each feature's modes."""
-        return (2, *self.spectrum.modes)
-
     def _forward(
         self, u: Tensor, state: Tensor | None, scale: Tensor | float | None, steps: Steps
     ) -> tuple[Tensor, Tensor | None]:
@@ -187,7 +182,7 @@ class S4D(SequenceLayer):
         a, gain = self.spectrum.rule(rates, step)  # (2, H P) or (B, T, 2, H P)
         wide_u = u.repeat_interleave(self.spectrum.modes[-1], -1).unsqueeze(-2)
         driven = multiply(gain, b).to(u.dtype) * wide_u  # (B, T, 2, H P)
-        a, driven = select(a, driven, resets, valid)
+        a = select(a, resets, valid)
         return scan_planes(a, driven, state, reverse=reverse, overwrite=True)
 
     def _states(
@@ -232,7 +227,8 @@ class S4D(SequenceLayer):
         """a and gain ∘ B of one step, each (H, 2, P) and wide."""
         a, gain = self.spectrum.discretize(scale)
         b = multiply(gain, self.B.to(gain.dtype).flatten(1))
-        return tuple(x.unflatten(-1, self.spectrum.modes).transpose(0, 1) for x in (a, b))
+        a, b = (x.unflatten(-1, self.spectrum.modes).transpose(0, 1) for x in (a, b))
+        return a, b
 
     def _readout(self, matrix: Tensor) -> Tensor:
         """C (2, H, P), wide, doubled where each mode stands for a conjugate pair."""
@@ -242,9 +238,6 @@ class S4D(SequenceLayer):
     def _scaled_timescale(self, scale: Tensor | float | None) -> Tensor:
         timescale = self.spectrum.timescale()
         return timescale if scale is None else timescale * scale
-
-    def _check_parameters(self) -> None:
-        self.spectrum.check_finite()
 
     def extra_repr(self) -> str:
         return (

@@ -113,11 +113,6 @@ class S5(SequenceLayer):
             self.C_reverse = _parameter(initialize.output_matrix(*shape, options.c_init))
         self.D = _parameter(initialize.feedthrough(d_model))  # (H,)
 
-    @property
-    def state_shape(self) -> tuple[int, ...]:
-        """(2, P): real and imaginary parts of the modes."""
-        return (2, *self.spectrum.modes)
-
     def _forward(
         self, u: Tensor, state: Tensor | None, scale: Tensor | float | None, steps: Steps
     ) -> tuple[Tensor, Tensor | None]:
@@ -200,9 +195,6 @@ class S5(SequenceLayer):
             first = first + self._signed(self.C_reverse.to(a.dtype)) @ b
         response = torch.cat(((response[0] + first).unsqueeze(0), response[1:]))
         return response.to(self._precision())
-
-    def _check_parameters(self) -> None:
-        self.spectrum.check_finite()
 
     def extra_repr(self) -> str:
         return (

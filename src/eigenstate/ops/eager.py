@@ -17,7 +17,7 @@ def in_memory(x: Tensor) -> bool:
     return type(x) in (Tensor, torch.nn.Parameter) and not torch.compiler.is_compiling()
 
 
-def full_precision(device: torch.device) -> AbstractContextManager[None]:
+def full_precision(device: torch.device) -> AbstractContextManager[object]:
     """Leave mixed precision, which would round the input of a scan to 16 bits."""
     if torch.amp.is_autocast_available(device.type):
         return torch.autocast(device.type, enabled=False)

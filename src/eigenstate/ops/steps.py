@@ -8,23 +8,15 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Steps:
-    """Per-sample facts, each None or of shape (1 or B, L); build it with `Steps.of`.
+    """Per-sample facts, each None or of shape (1 or B, L).
 
-    `dt` is the interval before a sample, 0 at pads; `resets` drops the state carried into a
-    sample; `valid` is False at pads.
+    `dt` is the interval before a sample, finite at pads too; `resets` drops the state carried into
+    a sample; `valid` is False at pads, where the input must be 0 and nothing else counts.
     """
 
     dt: Tensor | None = None
     resets: Tensor | None = None
     valid: Tensor | None = None
-
-    @classmethod
-    def of(cls, dt: Tensor | None, resets: Tensor | None, valid: Tensor | None) -> "Steps":
-        """Clean what pads say: any interval there becomes 0, and no reset counts."""
-        if valid is not None:
-            dt = None if dt is None else torch.where(valid, dt, 0.0)
-            resets = None if resets is None else resets & valid
-        return cls(dt, resets, valid)
 
     @property
     def constant(self) -> bool:
@@ -38,8 +30,8 @@ class Steps:
         reset at k + 1 cuts k off from it: k is then the last of its run, like each row's own last
         sample, and those take an interval of 1.
         """
-        resets = _next(self.resets, False)
-        gaps = _next(self.dt, 1.0)
+        resets = None if self.resets is None else _next(self.resets, False)
+        gaps = None if self.dt is None else _next(self.dt, 1.0)
         if gaps is not None and resets is not None:
             gaps = torch.where(resets, 1.0, gaps)
         if gaps is not None and self.valid is not None:
@@ -48,8 +40,6 @@ class Steps:
         return replace(self, dt=gaps, resets=resets)
 
 
-def _next(x: Tensor | None, end: bool | float) -> Tensor | None:
+def _next(x: Tensor, end: bool | float) -> Tensor:
     """x one sample earlier, with `end` filled in at the last."""
-    if x is None:
-        return None
     return torch.cat((x[:, 1:], torch.full_like(x[:, :1], end)), 1)

@@ -31,7 +31,7 @@ def masked_scan(
     """A constant multiplier a (2, P) with resets and pads: b (B, L, 2, P), state (B, 2, P)."""
 
     def tile(b, state, _, resets, valid, a):
-        return scan_planes(*select(a, b, resets, valid), state, reverse=reverse)
+        return scan_planes(select(a, resets, valid), b, state, reverse=reverse)
 
     return in_tiles(tile, b, state, steps, (a,), reverse, b.shape[-1])
 
@@ -54,25 +54,23 @@ def timed_scan(
     def tile(v, state, dt, resets, valid, poles, timescale):
         a, gain = rule(poles, dt.unsqueeze(-1) * timescale)  # (B, T, 2, P)
         b = multiply(gain.to(v.dtype), v)
-        a, b = select(a, b, resets, valid)
+        a = select(a, resets, valid)
         return scan_planes(a, b, state, reverse=reverse, overwrite=True)
 
     return in_tiles(tile, v, state, steps, (poles, timescale), reverse, v.shape[-1])
 
 
-def select(
-    a: Tensor, b: Tensor, resets: Tensor | None, valid: Tensor | None
-) -> tuple[Tensor, Tensor]:
-    """a (2, P) or (B, T, 2, P) and b (B, T, 2, P) with resets and pads worked in.
+def select(a: Tensor, resets: Tensor | None, valid: Tensor | None) -> Tensor:
+    """Multipliers a (2, P) or (B, T, 2, P) with resets and pads worked in: (1 or B, 1 or T, 2, P).
 
-    Multiplier 0 at a reset; multiplier 1 and input 0 at a pad, which thus changes nothing."""
+    0 at a reset; 1 at a pad, which with the input 0 there changes nothing.
+    """
     if resets is not None:
         a = torch.where(resets[..., None, None], 0.0, a)
     if valid is not None:
-        valid = valid[..., None, None]
         one = torch.tensor([[1.0], [0.0]], dtype=a.dtype, device=a.device)
-        a, b = torch.where(valid, a, one), torch.where(valid, b, 0.0)
-    return a if a.dim() == 4 else a[None, None], b
+        a = torch.where(valid[..., None, None], a, one)
+    return a if a.dim() == 4 else a[None, None]
 
 
 def in_tiles(
