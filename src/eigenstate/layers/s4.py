@@ -159,13 +159,12 @@ class S4(SequenceLayer):
         states, length = [], u.shape[1]
         for k in reversed(range(length)) if reverse else range(length):
             step = self._step_size(scale if steps.dt is None else steps.dt[:, k])
+            before = x
             if steps.resets is not None:
                 x = torch.where(steps.resets[:, k, None, None, None], 0.0, x)
-            driven = b * u[:, k, None, :, None]
-            following = dplr_step(x, driven, step, rates, low_rank)
+            x = dplr_step(x, b * u[:, k, None, :, None], step, rates, low_rank)
             if steps.valid is not None:
-                following = torch.where(steps.valid[:, k, None, None, None], following, x)
-            x = following
+                x = torch.where(steps.valid[:, k, None, None, None], x, before)
             states.append(x)
         if not states:
             return x.new_zeros((u.shape[0], 0, *self.state_shape)), x
