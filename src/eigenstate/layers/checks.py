@@ -45,10 +45,11 @@ def check_sizes(d_model: int, d_state: int, blocks: int, halves: bool) -> None:
         check_count(name, value)
     unit = (2 if halves else 1) * blocks
     if d_state % unit:
-        kind = "twice blocks, as one of each conjugate pair is stored" if halves else "blocks"
-        raise ValueError(
-            f"d_state must be divisible by {unit} ({kind}), got d_state={d_state}, blocks={blocks}"
-        )
+        reasons = ["blocks"] if blocks > 1 else []
+        if halves:
+            reasons.append("one of each conjugate pair is stored")
+        got = f"d_state={d_state}" + (f", blocks={blocks}" if blocks > 1 else "")
+        raise ValueError(f"d_state must be divisible by {unit} ({'; '.join(reasons)}), got {got}")
 
 
 def check_timescales(dt_min: float, dt_max: float) -> None:

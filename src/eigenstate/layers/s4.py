@@ -131,7 +131,7 @@ class S4(SequenceLayer):
         if state is not None:
             vector = state.transpose(1, 2).flatten(-2)  # (B, H, N)
             final = final + dense_power(A, vector, count, length)
-            free = dense_free_response(A, _row(self.C), vector, length)  # (B, H, L)
+            free = dense_free_response(A, _row(self.C).to(A.dtype), vector, length)  # (B, H, L)
             y = y + free.transpose(1, 2).to(u.dtype)
         return y, final.unflatten(-1, (2, -1)).transpose(1, 2)
 
