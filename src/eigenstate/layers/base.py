@@ -12,10 +12,10 @@ from eigenstate.layers.checks import (
     check_resets,
     check_state,
     mask,
-    readable,
 )
 from eigenstate.layers.spectrum import Spectrum
 from eigenstate.ops.steps import Steps
+from eigenstate.systems.eager import readable
 from eigenstate.systems.planes import wide
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor
 
-from eigenstate.ops.eager import transformed
+from eigenstate.systems.eager import readable
 
 
 def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
@@ -177,8 +177,3 @@ def check_lengths(lengths: Tensor, batch: int, length: int) -> None:
 def mask(lengths: Tensor, length: int) -> Tensor:
     """True where a row has a sample: (B,) -> (B, L)."""
     return torch.arange(length, device=lengths.device) < lengths.unsqueeze(1)
-
-
-def readable(x: Tensor) -> bool:
-    """Whether values may be looked at: not in a traced graph or under a function transform."""
-    return not transformed() and x.device.type != "meta"

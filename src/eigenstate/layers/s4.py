@@ -22,10 +22,10 @@ from eigenstate.ops.cauchy import cauchy_response
 from eigenstate.ops.convolution import align_right, causal_convolution
 from eigenstate.ops.dense import dense_free_response, dense_past, dense_power, dense_response
 from eigenstate.ops.dplr import dplr_dense, dplr_step
-from eigenstate.ops.eager import full_precision
 from eigenstate.ops.feedthrough import add_feedthrough
 from eigenstate.ops.steps import Steps
 from eigenstate.systems import initialize
+from eigenstate.systems.eager import full_precision
 from eigenstate.systems.low_rank import dplr
 
 MEASURES = ("legs", "legt", "fout")

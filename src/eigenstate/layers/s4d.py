@@ -20,7 +20,6 @@ from eigenstate.layers.checks import (
 )
 from eigenstate.layers.spectrum import STABILITIES, Spectrum
 from eigenstate.ops.convolution import align_right, causal_convolution
-from eigenstate.ops.eager import full_precision
 from eigenstate.ops.feedthrough import add_feedthrough
 from eigenstate.ops.response import power, power_sums, weighted_past
 from eigenstate.ops.scan import scan_planes
@@ -28,6 +27,7 @@ from eigenstate.ops.steps import Steps
 from eigenstate.ops.varying import in_tiles, select
 from eigenstate.systems import diagonal, initialize
 from eigenstate.systems.discretize import RULES
+from eigenstate.systems.eager import full_precision
 from eigenstate.systems.planes import multiply
 
 EVALUATIONS = ("auto", "convolution", "scan")

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from eigenstate.ops.eager import transformed
+from eigenstate.systems.eager import transformed
 
 # Complex numbers in one table of frequencies, features and modes: 16 MiB.
 _TABLE = 1 << 20

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from eigenstate.ops.eager import transformed
+from eigenstate.systems.eager import transformed
 
 
 def causal_convolution(u: Tensor, kernel: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ from torch.autograd import Function
 
 from eigenstate.ops.affine import product
 from eigenstate.ops.backends import cpu
-from eigenstate.ops.eager import in_memory, transformed
+from eigenstate.systems.eager import in_memory, transformed
 from eigenstate.systems.planes import conjugate
 
 Three = tuple[Tensor, Tensor, Tensor]

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from eigenstate.ops.eager import transformed
+from eigenstate.systems.eager import transformed
 
 # Numbers in one piece of the product summed for the gradient of D: half a mebibyte, in the cache.
 _PIECE = 1 << 17
@@ -31,13 +31,13 @@ class _Feedthrough(Function):
         D, u = ctx.saved_tensors
         grad_D = grad_u = None
         if ctx.needs_input_grad[1]:
-            grad_D = _sum_of_products(grad.flatten(0, -2), u.flatten(0, -2))
+            grad_D = sum_of_products(grad.flatten(0, -2), u.flatten(0, -2))
         if ctx.needs_input_grad[2]:
             grad_u = grad * D
         return grad, grad_D, grad_u
 
 
-def _sum_of_products(x: Tensor, y: Tensor) -> Tensor:
+def sum_of_products(x: Tensor, y: Tensor) -> Tensor:
     """Σ_i x_i ∘ y_i over rows: (R, H) -> (H,)."""
     if torch.is_grad_enabled():  # to be differentiated again: one expression
         return (x * y).sum(0)

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 Scan = Callable[[Tensor, Tensor, Tensor, bool, bool], tuple[Tensor, Tensor]]
+System = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]
 
 # Imported on first use, so that importing the package does not wait for a compiler.
 BACKENDS = {
@@ -18,6 +19,8 @@ BACKENDS = {
     "associative": "eigenstate.ops.backends.associative",
     "cpu": "eigenstate.ops.differentiable",
 }
+# A backend may also run a whole system at once.
+SYSTEMS = {"cpu": "eigenstate.ops.system"}
 ENVIRONMENT = "EIGENSTATE_BACKEND"
 
 _scans: dict[str, Scan] = {}
@@ -50,6 +53,17 @@ def check_backend(name: str, argument: str = "backend") -> None:
 
 def resolve(backend: str | None, device: torch.device) -> Scan:
     """The scan to use on a device: the one named, or the fastest that works there."""
+    return _load(choose(backend, device))
+
+
+def resolve_system(device: torch.device) -> System | None:
+    """The operator for a whole time-invariant system, where the chosen backend has one."""
+    name = choose(None, device)
+    return importlib.import_module(SYSTEMS[name]).system if name in SYSTEMS else None
+
+
+def choose(backend: str | None, device: torch.device) -> str:
+    """The name of the backend to use on a device."""
     name = backend or (_chosen[-1] if _chosen else os.environ.get(ENVIRONMENT))
     if name is not None:
         check_backend(name, "backend" if backend or _chosen else ENVIRONMENT)
@@ -58,10 +72,8 @@ def resolve(backend: str | None, device: torch.device) -> Scan:
                 f"backend 'cpu' needs tensors on the CPU, got {device}; "
                 "move them, or use backend 'associative'"
             )
-        return _load(name)
-    if device.type == "cpu" and _cpu_works():
-        return _load("cpu")
-    return _load("associative")
+        return name
+    return "cpu" if device.type == "cpu" and _cpu_works() else "associative"
 
 
 def _load(name: str) -> Scan:

@@ -13,9 +13,9 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-from eigenstate.ops.eager import transformed
 from eigenstate.ops.scan import scan_planes
 from eigenstate.ops.steps import Steps
+from eigenstate.systems.eager import transformed
 from eigenstate.systems.planes import multiply
 
 Rule = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]

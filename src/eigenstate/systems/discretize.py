@@ -9,6 +9,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from eigenstate.systems.eager import readable
 from eigenstate.systems.planes import multiply
 
 # Below this |z| the quotient (e^z - 1)/z gives way to its series: five terms are exact to 2e-18
@@ -56,12 +57,20 @@ RULES: dict[str, Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]] = {
 def _phi1(z: Tensor, rise: Tensor) -> Tensor:
     """(e^z - 1)/z given the numerator; a series near 0, where both branches stay differentiable."""
     small = (z**2).sum(-2, keepdim=True) < _SERIES_BELOW**2
+    if readable(z) and not bool(small.any()):
+        return _quotient(rise, z)
     near = torch.where(small, z, 0.0)
     one = torch.tensor([[1.0], [0.0]], dtype=z.dtype, device=z.device)
     series = one + near / 5
     for divisor in (4, 3, 2):
         series = one + multiply(near, series) / divisor
-    far_re, far_im = torch.where(small, one, z).unbind(-2)
-    size = far_re**2 + far_im**2
-    inverse = torch.stack((far_re / size, -far_im / size), -2)
-    return torch.where(small, series, multiply(rise, inverse))
+    return torch.where(small, series, _quotient(rise, torch.where(small, one, z)))
+
+
+def _quotient(x: Tensor, y: Tensor) -> Tensor:
+    """x / y on planes along axis -2."""
+    x_re, x_im = x.unbind(-2)
+    y_re, y_im = y.unbind(-2)
+    size = y_re * y_re + y_im * y_im
+    re, im = x_re * y_re + x_im * y_im, x_im * y_re - x_re * y_im
+    return torch.stack((re / size, im / size), -2)

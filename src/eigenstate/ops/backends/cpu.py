@@ -43,13 +43,21 @@ def forward(
 
 
 def adjoint(
-    a: Tensor, x: Tensor, state: Tensor, grad_x: Tensor, grad_final: Tensor, reverse: bool
+    a: Tensor,
+    x: Tensor,
+    state: Tensor,
+    grad_x: Tensor,
+    grad_final: Tensor,
+    reverse: bool,
+    overwrite: bool = False,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Gradients with respect to a, b and state, given x and the gradients of x and final.
 
     λ_k = g_k + conj(a_(k+1)) λ_(k+1) runs against time; grad b = λ, grad a = conj(x_(k-1)) λ_k.
+    With `overwrite`, grad b takes the place of grad_x.
     """
-    grad_b = torch.empty_like(grad_x, memory_format=torch.contiguous_format)
+    grad_x = grad_x.contiguous()
+    grad_b = grad_x if overwrite else torch.empty_like(grad_x)
     grad_state = grad_final.clone(memory_format=torch.contiguous_format)
     grad_a = a.new_zeros((x.shape[0], *a.shape[1:]), dtype=grad_state.dtype)
     kernel = _complex_adjoint if x.shape[2] == 2 else _real_adjoint
@@ -120,7 +128,7 @@ def _real_scan(a, b, state, x, reverse, row, row_end):
 @_kernel
 def _complex_adjoint(a, x, state, grad_x, grad_state, grad_b, grad_a, reverse, row, row_end):
     length, modes = x.shape[1], x.shape[3]
-    w = np.empty((8, modes))  # carried gradient, multiplier, its gradient, earlier state
+    w = np.empty((10, modes))  # carried gradient, multiplier, its gradient, earlier state, λ
     for r in range(row, row_end):
         ra = r if a.shape[0] > 1 else 0
         for p in range(modes):
@@ -140,9 +148,8 @@ def _complex_adjoint(a, x, state, grad_x, grad_state, grad_b, grad_a, reverse, r
                 for p in range(modes):
                     w[6, p], w[7, p] = x[r, before, 0, p], x[r, before, 1, p]
             for p in range(modes):
-                re = w[0, p] + grad_x[r, t, 0, p]
-                im = w[1, p] + grad_x[r, t, 1, p]
-                grad_b[r, t, 0, p], grad_b[r, t, 1, p] = re, im
+                w[8, p] = re = w[0, p] + grad_x[r, t, 0, p]
+                w[9, p] = im = w[1, p] + grad_x[r, t, 1, p]
                 keep = (w[2, p] != 0.0) | (w[3, p] != 0.0)
                 w[0, p] = w[2, p] * re + w[3, p] * im if keep else 0.0
                 w[1, p] = w[2, p] * im - w[3, p] * re if keep else 0.0
@@ -150,6 +157,8 @@ def _complex_adjoint(a, x, state, grad_x, grad_state, grad_b, grad_a, reverse, r
                 x_im = w[7, p] if keep | (abs(w[7, p]) < np.inf) else 0.0
                 w[4, p] += x_re * re + x_im * im
                 w[5, p] += x_re * im - x_im * re
+            for p in range(modes):  # a loop of its own, as grad_b may be grad_x
+                grad_b[r, t, 0, p], grad_b[r, t, 1, p] = w[8, p], w[9, p]
             if k == length - 1 or a.shape[1] > 1:
                 for p in range(modes):
                     grad_a[r, ta, 0, p], grad_a[r, ta, 1, p] = w[4, p], w[5, p]
@@ -161,7 +170,7 @@ def _complex_adjoint(a, x, state, grad_x, grad_state, grad_b, grad_a, reverse, r
 @_kernel
 def _real_adjoint(a, x, state, grad_x, grad_state, grad_b, grad_a, reverse, row, row_end):
     length, modes = x.shape[1], x.shape[3]
-    w = np.empty((4, modes))  # carried gradient, multiplier, its gradient, earlier state
+    w = np.empty((5, modes))  # carried gradient, multiplier, its gradient, earlier state, λ
     for r in range(row, row_end):
         ra = r if a.shape[0] > 1 else 0
         for p in range(modes):
@@ -180,11 +189,12 @@ def _real_adjoint(a, x, state, grad_x, grad_state, grad_b, grad_a, reverse, row,
                 for p in range(modes):
                     w[3, p] = x[r, before, 0, p]
             for p in range(modes):
-                value = w[0, p] + grad_x[r, t, 0, p]
-                grad_b[r, t, 0, p] = value
+                w[4, p] = value = w[0, p] + grad_x[r, t, 0, p]
                 keep = w[1, p] != 0.0
                 w[0, p] = w[1, p] * value if keep else 0.0
                 w[2, p] += (w[3, p] if keep | (abs(w[3, p]) < np.inf) else 0.0) * value
+            for p in range(modes):
+                grad_b[r, t, 0, p] = w[4, p]
             if k == length - 1 or a.shape[1] > 1:
                 for p in range(modes):
                     grad_a[r, ta, 0, p] = w[2, p]

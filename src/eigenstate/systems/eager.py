@@ -12,6 +12,11 @@ def transformed() -> bool:
     return torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()
 
 
+def readable(x: Tensor) -> bool:
+    """Whether the values of x may be looked at: not while transformed, nor where there are none."""
+    return not transformed() and x.device.type != "meta"
+
+
 def in_memory(x: Tensor) -> bool:
     """Whether the memory of x is there to be read: not while traced or when its shape is faked."""
     return type(x) in (Tensor, torch.nn.Parameter) and not torch.compiler.is_compiling()
