@@ -47,7 +47,8 @@ lint: $(TO_DEVELOP)
 	@$(BIN)/pyright --pythonpath $(BIN)/python
 
 bench: $(TO_DEVELOP)
-	@missed=; for script in import_time scan_accuracy layer_speed dt_memory hippo_memory; do \
+	@missed=; for script in import_time scan_accuracy layer_speed dt_memory hippo_memory \
+		siso_layers; do \
 		echo "== benchmarks/$$script.py"; \
 		$(BIN)/python benchmarks/$$script.py || missed="$$missed $$script"; echo; \
 	done; \

@@ -10,9 +10,10 @@ import threading
 import pytest
 import torch
 import yaml
+from model_cases import classifier
 
 from eigenstate.training.checkpoints import CheckpointError, read_checkpoint
-from eigenstate.training.config import RunSettings
+from eigenstate.training.config import RunSettings, TrainingSettings
 from eigenstate.training.finite import NonFiniteError
 from eigenstate.training.fit import Interrupted, train
 from eigenstate.training.runs import Run, RunError
@@ -251,3 +252,14 @@ def test_a_checkpoint_of_another_model_is_one_clear_error(finished, tmp_path):
     )
     with pytest.raises(CheckpointError, match=message):
         load_trained(run)
+
+
+def test_offset_noise_shifts_each_channel_of_each_training_sequence():
+    settings = TrainingSettings(offset_noise=0.4)
+    task = ClassificationTask(classifier(), settings)
+    u = torch.randn(500, 7, 3)
+    shift = task._offset(u) - u
+    torch.testing.assert_close(shift, shift[:, :1].expand_as(shift))
+    assert shift[:, 0].std(0).sub(0.4).abs().max() < 0.05
+    assert shift[:, 0].unique().numel() > 1400
+    assert ClassificationTask(classifier(), TrainingSettings())._offset(u) is u

@@ -47,6 +47,9 @@ class TrainingSettings:
     )
     weight_decay: float = field(default=0.05, metadata=told("decay of the other matrices", "WD"))
     warmup_epochs: float = field(default=1.0, metadata=told("epochs of rising learning rate", "N"))
+    offset_noise: float = field(
+        default=0.0, metadata=told("deviation of a constant added to each channel in training", "S")
+    )
     threads: int | None = field(
         default=None, metadata=told("CPU threads; results depend on them slightly", "N")
     )
@@ -60,6 +63,7 @@ class TrainingSettings:
             dynamics_lr=0 if self.dynamics_lr is None else self.dynamics_lr,
             weight_decay=self.weight_decay,
             warmup_epochs=self.warmup_epochs,
+            offset_noise=self.offset_noise,
         )
 
 

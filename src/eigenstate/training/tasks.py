@@ -45,6 +45,7 @@ class ClassificationTask(pl.LightningModule):
         torch.manual_seed(derived_seed(self.seed, STEP, self.global_step))
 
     def training_step(self, batch: Batch, batch_index: int) -> Tensor:
+        batch = batch._replace(u=self._offset(batch.u))
         loss = F.cross_entropy(self._logits(batch), batch.labels)
         check_loss(loss.detach(), self.model, batch, step=self.global_step)
         self.log("train_loss", loss, on_step=False, on_epoch=True, batch_size=len(batch.labels))
@@ -59,6 +60,11 @@ class ClassificationTask(pl.LightningModule):
         correct = (logits.argmax(dim=-1) == batch.labels).double().mean()
         self.log("test_loss", F.cross_entropy(logits, batch.labels), batch_size=size)
         self.log("test_accuracy", correct, batch_size=size)
+
+    def _offset(self, u: Tensor) -> Tensor:
+        """Shift each channel of each sequence by a constant, as another microphone would."""
+        noise = self.settings.offset_noise
+        return u + noise * torch.randn_like(u[:, :1]) if noise else u
 
     def _logits(self, batch: Batch) -> Tensor:
         try:
