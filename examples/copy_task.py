@@ -15,6 +15,7 @@ from torch import nn
 
 import eigenstate as es
 
+DESCRIPTION = "Recall a token after a gap, by state-space layers and recurrent cells."
 WIDTH, TOKENS = 64, 8
 
 
@@ -102,7 +103,7 @@ def draw(gaps: list[int], sizes: dict[str, list[float]], path: str) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
+    parser = argparse.ArgumentParser(description=DESCRIPTION, allow_abbrev=False)
     parser.add_argument("--gap", type=int, nargs="+", default=[200, 1000])
     parser.add_argument("--steps", type=int, default=400, help="training steps at most")
     parser.add_argument("--only", nargs="+", choices=NAMES, default=NAMES, metavar="NAME")

@@ -14,6 +14,7 @@ from torch import nn
 
 import eigenstate as es
 
+DESCRIPTION = "Delay noise with layers started as HiPPO and at random."
 WIDTH, STATE = 16, 64
 
 
@@ -67,7 +68,7 @@ def error(name: str, seed: int, lag: int, steps: int) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
+    parser = argparse.ArgumentParser(description=DESCRIPTION, allow_abbrev=False)
     parser.add_argument("--lag", type=int, default=100)
     parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--seeds", type=int, default=3)
