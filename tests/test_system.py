@@ -4,8 +4,9 @@ import pytest
 import torch
 import truths
 from cases import LAYERS, assert_same, inputs, normal, outcome
-from torch.autograd import gradcheck, gradgradcheck
+from torch.autograd import forward_ad, gradcheck, gradgradcheck
 
+import eigenstate as es
 from eigenstate.ops.backends import cpu
 from eigenstate.ops.system import composed, system
 
@@ -70,3 +71,38 @@ def test_kernels_may_write_over_what_they_read(planes, reverse, varying):
     apart = cpu.adjoint(a, apart[0], state, grad, last, reverse)
     over = cpu.adjoint(a, over[0], state, grad.clone(), last, reverse, overwrite=True)
     assert all(torch.equal(x, y) for x, y in zip(apart, over, strict=True))
+
+
+@pytest.mark.parametrize("case", LAYERS[:1] + LAYERS[16:17], ids=str)
+def test_inputs_that_depend_on_one_another(case):
+    layer = case.make()
+    u = inputs(layer).requires_grad_()
+    leaves = [u, *layer.parameters()]
+
+    def start(u):  # a state computed from the input
+        return (
+            u.flatten(1)
+            .repeat(1, 9)[:, : layer.initial_state(1).numel()]
+            .reshape(len(u), *layer.state_shape)
+        )
+
+    for y in (layer(layer(u)[0])[0], layer(u, start(u))[0]):
+        once = torch.autograd.grad(y.square().sum(), leaves, retain_graph=True)
+        again = torch.autograd.grad(y.square().sum(), leaves, create_graph=True)
+        assert all(truths.error(x, y) < 1e-12 for x, y in zip(again, once, strict=True))
+
+
+def test_forward_mode_raises_where_nothing_requires_a_gradient():
+    layer = LAYERS[0].make().requires_grad_(False)
+    u = inputs(layer)
+    with forward_ad.dual_level(), torch.no_grad():
+        dual = forward_ad.make_dual(u, torch.ones_like(u))
+        state = layer.initial_state(3)
+        for call in (
+            lambda: layer(dual),
+            lambda: layer.states(dual),
+            lambda: layer(u, forward_ad.make_dual(state, torch.ones_like(state)), dt=torch.ones(7)),
+            lambda: es.linear_scan(torch.rand(3), dual),
+        ):
+            with pytest.raises(NotImplementedError):
+                call()

@@ -22,7 +22,8 @@ from eigenstate.systems.planes import wide
 class SequenceLayer(nn.Module):
     """A linear layer over sequences, run whole in parallel or sample by sample.
 
-    Subclasses implement `_forward`, `_states`, `_step` and `_impulse_response`, and may rely on checked arguments: u in the working precision, a wide state or None, and time as either one
+    Subclasses implement `_forward`, `_states`, `_step` and `_impulse_response`, and may rely on
+    checked arguments: u in the working precision, a wide state or None, and time as either one
     scale for all samples or `Steps`.
     """
 

@@ -27,6 +27,8 @@ def intervals(
         raise ValueError(f"timestamps must have shape (L,) or (B, L), got {shape}")
     if timestamps.is_complex() or timestamps.dtype == torch.bool:
         raise TypeError(f"timestamps must be real numbers, got {timestamps.dtype}")
+    if isinstance(interval, bool) or not isinstance(interval, (int, float)):
+        raise TypeError(f"interval must be a number, got {interval!r}")
     if not 0 < interval < float("inf"):
         raise ValueError(f"interval must be a positive number, got {interval}")
     valid = None
@@ -35,7 +37,10 @@ def intervals(
             raise ValueError("lengths needs timestamps of shape (B, L), got (L,)")
         check_lengths(lengths, *timestamps.shape)
         valid = mask(lengths, timestamps.shape[1])
-    # Integers are subtracted as integers: nanosecond stamps would not survive as floats.
+    # Integers are subtracted as integers: nanosecond stamps would not survive as floats. Small
+    # types would wrap around.
+    if not timestamps.is_floating_point():
+        timestamps = timestamps.to(torch.int64)
     gaps = timestamps.diff(dim=-1).to(torch.float64) / interval
     dt = torch.cat((torch.ones_like(timestamps[..., :1], dtype=torch.float64), gaps), -1)
     check_intervals(dt, valid, "the intervals between timestamps")

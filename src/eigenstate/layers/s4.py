@@ -167,7 +167,7 @@ class S4(SequenceLayer):
                 x = torch.where(steps.valid[:, k, None, None, None], x, before)
             states.append(x)
         if not states:
-            return x.new_zeros((u.shape[0], 0, *self.state_shape)), x
+            return x.new_zeros((u.shape[0], 0, *self.state_shape)), x.clone()
         return torch.stack(states[::-1] if reverse else states, 1), x
 
     def _states(

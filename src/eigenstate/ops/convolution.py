@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from eigenstate.systems.eager import transformed
+from eigenstate.systems.eager import readable
 
 
 def causal_convolution(u: Tensor, kernel: Tensor) -> Tensor:
@@ -19,7 +19,7 @@ def causal_convolution(u: Tensor, kernel: Tensor) -> Tensor:
     if u.numel() == 0:
         return u + kernel.sum().to(work)  # nothing to transform, but still a graph
     # The transform would spread a NaN over all time, backward too. A sum is finite only if all is.
-    spoilt = transformed() or not bool(u.sum().isfinite())
+    spoilt = not readable(u) or not bool(u.sum().isfinite())
     signal = torch.where(u.isfinite(), u, 0.0) if spoilt else u
     size = fast_length(2 * length - 1)
     spectrum = torch.fft.rfft(signal.transpose(1, 2), n=size)  # (B, H, F)

@@ -9,6 +9,8 @@ import math
 import torch
 from torch import Tensor
 
+from eigenstate.ops.response import in_pieces
+
 # Samples in one piece when a state is gathered: each piece then costs one state of memory for 256
 # samples of input.
 _LONG_PIECE = 256
@@ -53,13 +55,12 @@ def dense_past(u: Tensor, A: Tensor, b: Tensor) -> Tensor:
     size = min(_LONG_PIECE, _piece(length**2))
     count = 2 ** math.ceil(math.log2(_pieces(length, size)))
     table, power = krylov(A, b.unsqueeze(-1), size)
-    # Time runs back from the last sample; zeros before the first change nothing.
-    back = torch.nn.functional.pad(u.flip(1), (0, 0, 0, size * count - length))
-    pieces = back.unflatten(1, (count, size)).permute(3, 0, 1, 2).flatten(1, 2)  # (H, B J, T)
-    partial = (pieces @ table.squeeze(-1).transpose(1, 2).to(u.dtype)).to(A.dtype)  # (H, B J, N)
+    pieces = in_pieces(u, count, size)  # (H, B J, T)
+    table = table.squeeze(-1).flip(-1).transpose(1, 2)  # (H, T, N), the earliest sample first
+    partial = (pieces @ table.to(u.dtype)).to(A.dtype)  # (H, B J, N)
     while count > 1:  # Σ_j (A^T)^j p_j: neighbours first
         count //= 2
-        newer, older = partial.unflatten(1, (batch * count, 2)).unbind(2)
+        older, newer = partial.unflatten(1, (batch * count, 2)).unbind(2)
         partial = newer + older @ power.transpose(1, 2)
         power = power @ power
     return partial.transpose(0, 1)

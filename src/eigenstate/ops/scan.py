@@ -105,7 +105,7 @@ def _check(a: Tensor, b: Tensor, state: Tensor | None) -> None:
     if b.dim() < 2:
         raise ValueError(f"b must have shape (..., length, modes), got {tuple(b.shape)}")
     length, modes = b.shape[-2:]
-    fits = a.dim() == 1 or (a.dim() <= b.dim() and a.shape[-2] == length)
+    fits = a.dim() == 1 or (1 < a.dim() <= b.dim() and a.shape[-2] == length)
     if not fits or not _broadcasts(a.shape, b.shape):
         raise ValueError(
             f"a must have shape ({modes},), constant in time, or broadcast to b "

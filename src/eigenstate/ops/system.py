@@ -54,6 +54,9 @@ class _System(Function):
     def _gradients(ctx: Any, grad_y, grad_final):
         *inputs, x = ctx.saved_tensors
         if torch.is_grad_enabled():  # to be differentiated again
+            # Views, so that only the way through this operator counts: an input may depend on
+            # another one, as when a layer is applied to its own output.
+            inputs = [t.view_as(t) for t in inputs]
             wanted = [t for t, need in zip(inputs, ctx.needs_input_grad, strict=True) if need]
             grads = iter(
                 torch.autograd.grad(

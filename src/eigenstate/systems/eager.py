@@ -4,17 +4,25 @@ from contextlib import AbstractContextManager, nullcontext
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 
 def transformed() -> bool:
-    """Inside `torch.func` transforms or a graph being traced: no looking at values or memory."""
-    # torch's own autograd.Function asks the same private question; there is no public one.
-    return torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()
+    """Inside `torch.func` transforms, forward-mode differentiation or a graph being traced.
+
+    There values and memory must not be looked at.
+    """
+    # torch's own autograd.Function asks the same private questions; there are no public ones.
+    return (
+        torch.compiler.is_compiling()
+        or torch._C._are_functorch_transforms_active()
+        or forward_ad._current_level >= 0
+    )
 
 
 def readable(x: Tensor) -> bool:
     """Whether the values of x may be looked at: not while transformed, nor where there are none."""
-    return not transformed() and x.device.type != "meta"
+    return not transformed() and in_memory(x) and x.device.type != "meta"
 
 
 def in_memory(x: Tensor) -> bool:

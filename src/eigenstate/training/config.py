@@ -78,6 +78,10 @@ class RunSettings:
     model: ModelSettings = field(default_factory=ModelSettings)
     training: TrainingSettings = field(default_factory=TrainingSettings)
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.seed, int) or self.seed < 0:
+            raise ValueError(f"seed must be a whole number from 0 up, got {self.seed!r}")
+
     @classmethod
     def from_dict(cls, settings: Mapping[str, Any]) -> "RunSettings":
         """Build from nested mappings, as `to_dict` returns them. ValueError: an unknown key."""

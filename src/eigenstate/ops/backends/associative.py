@@ -21,7 +21,7 @@ def scan(
     # The carried state enters through the first map.
     first = apply(a_wide[:, 0], state, b_wide[:, 0])
     x = _prefixes(a_wide, torch.cat((first.unsqueeze(1), b_wide[:, 1:]), 1))
-    final = x[:, -1]
+    final = x[:, -1].clone()  # memory of its own
     return (x.flip(1) if reverse else x).to(b.dtype), final
 
 

@@ -17,5 +17,5 @@ def scan(
         state = apply(multiplier, state, b[:, k].to(state.dtype))
         states.append(state.to(b.dtype))
     if not states:
-        return b.clone(), state
+        return b.clone(), state.clone()
     return torch.stack(states[::-1] if reverse else states, 1), state
