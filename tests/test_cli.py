@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from eigenstate.cli import main
+from eigenstate.training.presets import read_preset
 from eigenstate.training.tasks import ClassificationTask
 
 SMALL = [
@@ -109,7 +110,8 @@ def test_a_file_lies_over_the_preset_and_flags_over_both(tmp_path):
         "japanese-vowels", "s5-japanese-vowels", 6,
     )  # fmt: skip
     assert used["model"]["dropout"] == 0.2 and used["training"]["lr"] == 1e-3
-    assert used["model"]["layer_options"] == {"d_state": 4, "blocks": 2}
+    preset = read_preset("s5-japanese-vowels")["model"]["layer_options"]
+    assert used["model"]["layer_options"] == preset | {"d_state": 4, "blocks": 2}
 
 
 def test_another_layer_starts_from_its_own_options(tmp_path):
@@ -234,3 +236,9 @@ def test_a_mistake_is_one_line_and_starts_nothing(capsys, tmp_path, argv, messag
 def test_no_command_shows_what_there_is(capsys):
     code, out, _ = said(capsys, [])
     assert code == 2 and "commands:\n  train" in out
+
+
+def test_a_negative_seed_is_refused_before_a_folder_is_made(tmp_path, capsys):
+    assert main(["train", "japanese-vowels", *SMALL, "--seed=-1", "--out=a"]) == 2
+    assert "seed must be a whole number from 0 up, got -1" in capsys.readouterr().err
+    assert not (tmp_path / "a").exists()
