@@ -171,3 +171,17 @@ def test_an_input_may_be_longer_than_any_before(case):
     layer(inputs(layer, 1, 2))
     u = inputs(layer, 1, 40)
     assert truths.error(layer(u)[0], case.answer(case.numbers(layer), u)[0]) < 1e-12
+
+
+@every([case for case in LAYERS if case not in BIDIRECTIONAL])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_narrower_layer_carries_its_wide_state_on(case, dtype):
+    layer = case.make().to(dtype)
+    u, extra = inputs(layer).to(dtype), arguments(layer, ("dt", "resets"))
+    for given in ({}, {"dt": extra["dt"]}, {"resets": extra["resets"]}):
+        _, state = layer(u, **given)
+        y, after = layer(u, state, **given)
+        loss(y.double(), after).backward()
+        y_k, after = layer.step(u[:, 0], after)
+        assert (y.dtype, y_k.dtype) == (dtype, dtype)
+        assert (state.dtype, after.dtype) == (torch.float64, torch.float64)
