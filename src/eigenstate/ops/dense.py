@@ -9,11 +9,7 @@ import math
 import torch
 from torch import Tensor
 
-from eigenstate.ops.response import in_pieces
-
-# Samples in one piece when a state is gathered: each piece then costs one state of memory for 256
-# samples of input.
-_LONG_PIECE = 256
+from eigenstate.ops.response import count_pieces, in_pieces, long_piece, short_piece
 
 
 def krylov(A: Tensor, x: Tensor, count: int) -> tuple[Tensor, Tensor]:
@@ -31,19 +27,19 @@ def krylov(A: Tensor, x: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
 def dense_response(A: Tensor, b: Tensor, c: Tensor, length: int) -> Tensor:
     """c · A^l b for l = 0 … length - 1: (H, length), in memory H (N √length + length)."""
-    size = _piece(length)
+    size = short_piece(length)
     right, power = krylov(A, b.unsqueeze(-1), size)  # (H, N, T, 1), A^T
-    left, _ = krylov(power.transpose(1, 2), c.unsqueeze(-1), _pieces(length, size))
+    left, _ = krylov(power.transpose(1, 2), c.unsqueeze(-1), count_pieces(length, size))
     product = left.squeeze(-1).transpose(1, 2) @ right.squeeze(-1)  # (H, J, T)
     return product.flatten(1)[:, :length]
 
 
 def dense_free_response(A: Tensor, c: Tensor, state: Tensor, length: int) -> Tensor:
     """c · A^(l+1) x for l = 0 … length - 1, what a state x (B, H, N) still says: (B, H, length)."""
-    size = _piece(length)
+    size = short_piece(length)
     left, power = krylov(A.transpose(1, 2), c.unsqueeze(-1), size)  # (H, N, T, 1), (A^T)^T
     start = A @ state.permute(1, 2, 0)  # (H, N, B)
-    later, _ = krylov(power.transpose(1, 2), start, _pieces(length, size))  # (H, N, J, B)
+    later, _ = krylov(power.transpose(1, 2), start, count_pieces(length, size))  # (H, N, J, B)
     y = left.squeeze(-1).transpose(1, 2) @ later.flatten(2)  # (H, T, J B)
     y = y.unflatten(-1, later.shape[2:]).permute(3, 0, 2, 1)  # (B, H, J, T)
     return y.flatten(2)[..., :length]
@@ -52,8 +48,8 @@ def dense_free_response(A: Tensor, c: Tensor, state: Tensor, length: int) -> Ten
 def dense_past(u: Tensor, A: Tensor, b: Tensor) -> Tensor:
     """Σ_j A^(L-1-j) b u_j, the state that input u (B, L, H) leaves behind: (B, H, N), wide."""
     batch, length, _ = u.shape
-    size = min(_LONG_PIECE, _piece(length**2))
-    count = 2 ** math.ceil(math.log2(_pieces(length, size)))
+    size = long_piece(length)
+    count = 2 ** math.ceil(math.log2(count_pieces(length, size)))
     table, power = krylov(A, b.unsqueeze(-1), size)
     pieces = in_pieces(u, count, size)  # (H, B J, T)
     table = table.squeeze(-1).flip(-1).transpose(1, 2)  # (H, T, N), the earliest sample first
@@ -75,11 +71,3 @@ def dense_power(A: Tensor, state: Tensor, exponent: Tensor | int, longest: int) 
         x = torch.where(chosen, A @ x, x)
         A = A @ A
     return x.permute(2, 0, 1)
-
-
-def _piece(length: int) -> int:
-    return 2 ** math.ceil(math.log2(max(1, length)) / 2)
-
-
-def _pieces(length: int, size: int) -> int:
-    return max(1, math.ceil(length / size))

@@ -51,7 +51,7 @@ def power_sums(weight: Tensor, a: Tensor, length: int) -> Tensor:
     With w = C ∘ gain ∘ B this is the impulse response of a diagonal system; with w = C ∘ a ∘ x it
     is what a state x still says when no more input comes. Memory: H (P √length + length).
     """
-    fast, slow = _tables(a, length, _root(length))
+    fast, slow = _tables(a, length, short_piece(length))
     re, im = multiply(weight.unsqueeze(-3), slow).unbind(-2)
     left = torch.cat((re, -im), -1)  # (..., H, J, 2P)
     return (left @ fast.flatten(-2).transpose(-1, -2)).flatten(-2)[..., :length]
@@ -64,7 +64,7 @@ def weighted_past(u: Tensor, a: Tensor) -> Tensor:
     pieces of 256 samples; the pieces are added up in a's.
     """
     batch, length, _ = u.shape
-    fast, slow = _tables(a, length, min(_LONG_PIECE, _root(length**2)))
+    fast, slow = _tables(a, length, long_piece(length))
     size, count = fast.shape[1], slow.shape[1]
     pieces = in_pieces(u, count, size)  # (H, B J, T)
     partial = (pieces @ fast.flip(1).flatten(-2).to(u.dtype)).to(a.dtype)  # (H, B J, 2P)
@@ -83,10 +83,21 @@ def in_pieces(u: Tensor, count: int, size: int) -> Tensor:
 def _tables(a: Tensor, length: int, size: int) -> tuple[Tensor, Tensor]:
     """a^0 … a^(T-1) and a^0, a^T, …, a^((J-1)T) with J T >= length: (H, T, 2, P), (H, J, 2, P)."""
     fast, piece = powers(a, size)
-    slow, _ = powers(piece, max(1, math.ceil(length / size)))
+    slow, _ = powers(piece, count_pieces(length, size))
     return fast, slow
 
 
-def _root(length: int) -> int:
-    """The least power of 2 that is at least √length."""
+def short_piece(length: int) -> int:
+    """The least power of 2 that is at least √length: the piece that makes both tables short."""
     return 2 ** math.ceil(math.log2(max(1, length)) / 2)
+
+
+def long_piece(length: int) -> int:
+    """The samples in one piece when a state is gathered: `length` rounded up to a power of 2,
+    at most 256."""
+    return min(_LONG_PIECE, short_piece(length**2))
+
+
+def count_pieces(length: int, size: int) -> int:
+    """How many pieces of that size hold `length` samples; one at least."""
+    return max(1, math.ceil(length / size))
