@@ -9,13 +9,8 @@ import time
 import pytest
 import torch
 
-from eigenstate.training.checkpoints import (
-    CheckpointError,
-    read_checkpoint,
-    remove_leftovers,
-    replace_text,
-    write_checkpoint,
-)
+from eigenstate.files import CheckpointError, remove_leftovers, replace_text
+from eigenstate.training.checkpoints import read_checkpoint, write_checkpoint
 
 
 def content(number):

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.utils.data import DataLoader
 
-from eigenstate.data import Sequences, Standardizer, collate, get_task
+from eigenstate.data import Sequences, Standardizer, get_task
 
 
 def ragged() -> Sequences:
@@ -14,7 +14,8 @@ def ragged() -> Sequences:
 
 
 def test_collate_pads_at_the_end_with_zeros() -> None:
-    u, lengths, labels = collate([ragged()[i] for i in range(3)])
+    u, lengths, labels, dt = ragged().collate([ragged()[i] for i in range(3)])
+    assert dt is None
     assert u.dtype == torch.float32 and u.shape == (3, 3, 2)
     assert lengths.tolist() == [3, 1, 2] and labels.tolist() == [0, 2, 1]
     assert u[1].tolist() == [[1, 2], [0, 0], [0, 0]]
@@ -23,8 +24,8 @@ def test_collate_pads_at_the_end_with_zeros() -> None:
 
 def test_a_loader_and_a_batch_by_index_agree() -> None:
     data = ragged()
-    (loaded,) = DataLoader(data, batch_size=3, collate_fn=collate)
-    for left, right in zip(loaded, data.batch(), strict=True):
+    (loaded,) = DataLoader(data, batch_size=3, collate_fn=data.collate)
+    for left, right in zip(loaded[:3], data.batch()[:3], strict=True):
         assert torch.equal(left, right)
     assert data.batch([1, 2]).u.shape == (2, 2, 2)
 
@@ -67,14 +68,14 @@ def test_bad_sets_are_refused(sequences, labels, message) -> None:
 
 def test_an_empty_batch_is_refused() -> None:
     with pytest.raises(ValueError, match="samples: expected at least one"):
-        collate([])
+        ragged().collate([])
 
 
 # --- standardising -------------------------------------------------------------------------------
 
 
 def test_standardizer_gives_every_channel_mean_0_and_deviation_1() -> None:
-    train, _ = get_task("japanese-vowels").load()
+    train = get_task("japanese-vowels").load().train
     frames = torch.cat(Standardizer.fit(train).apply(train).sequences)
     assert frames.dtype == torch.float32
     torch.testing.assert_close(frames.mean(0), torch.zeros(12).float(), atol=1e-5, rtol=0)

@@ -1,6 +1,7 @@
 """Optimiser groups, the learning rate over a run, and the order of batches."""
 
 import copy
+import math
 
 import pytest
 import torch
@@ -10,7 +11,7 @@ from eigenstate.data import get_task
 from eigenstate.models import Backbone, Classifier
 from eigenstate.training import parameter_groups
 from eigenstate.training.batches import EpochSampler, shuffled_batches
-from eigenstate.training.schedules import warmup_cosine
+from eigenstate.training.schedules import s5_schedule, warmup_cosine
 
 RATES = {"lr": 1e-2, "dynamics_lr": 1e-3, "weight_decay": 0.1}
 
@@ -42,6 +43,44 @@ def test_the_dynamics_of_every_layer_are_known(layer, own):
     dynamics = parameter_groups(Backbone(2, 1, layer=layer), **RATES)[0]
     names = {name.removeprefix("blocks.0.layer.") for name in dynamics["param_names"]}
     assert names == {*own, "spectrum.poles", "spectrum.log_timescale"}
+
+
+# published grouping -> role -> (rate, decay); lr 1e-2, dynamics_lr 1e-3, weight_decay 0.1
+FAST, SLOW = 1e-2, 1e-3
+PUBLISHED = {
+    "standard": {"B": (SLOW, 0.0), "C": (FAST, 0.1), "D": (FAST, 0.1)},
+    "BandCdecay": {"B": (SLOW, 0.1), "C": (FAST, 0.1), "D": (FAST, 0.1)},
+    "BfastandCdecay": {"B": (FAST, 0.1), "C": (FAST, 0.1), "D": (FAST, 0.1)},
+    "noBCdecay": {"B": (SLOW, 0.0), "C": (SLOW, 0.0), "D": (SLOW, 0.0)},
+}
+
+
+@pytest.mark.parametrize("dt_global", [False, True])
+@pytest.mark.parametrize("grouping", PUBLISHED)
+def test_the_published_groupings(grouping, dt_global):
+    groups = parameter_groups(
+        model(1, bidirectional=True), **RATES, grouping=grouping, dt_global=dt_global
+    )
+    found = {
+        name.removeprefix("backbone.blocks.0.layer."): (group["lr"], group["weight_decay"])
+        for group in groups
+        for name in group["param_names"]
+    }
+    expected = PUBLISHED[grouping]
+    assert found["spectrum.poles"] == (SLOW, 0.0)
+    assert found["spectrum.log_timescale"] == ((FAST, 0.1) if dt_global else (SLOW, 0.0))
+    assert (found["B"], found["D"]) == (expected["B"], expected["D"])
+    assert found["C"] == found["C_reverse"] == expected["C"]
+    # The official groups name "norm", which matches none of its parameters: they decay, and so do
+    # biases.
+    rest = ("encoder.bias", "decoder.weight", "backbone.blocks.0.norm.weight")
+    assert {found[name] for name in rest} == {(FAST, 0.1)}
+
+
+def test_dt_global_alone_takes_the_timescales_from_the_dynamics():
+    groups = parameter_groups(model(1), **RATES, dt_global=True)
+    names = {group["name"]: group["param_names"] for group in groups}
+    assert "backbone.blocks.0.layer.spectrum.log_timescale" in names["no_decay"]
 
 
 def compiled(net):
@@ -132,3 +171,32 @@ def test_every_sequence_is_seen_once_an_epoch():
     data = get_task("japanese-vowels").load().train
     sizes = [len(batch.labels) for batch in shuffled_batches(data, 32, seed=0)]
     assert sizes == [32] * 8 + [14]
+
+
+# --- the published schedule -----------------------------------------------------------------------
+
+
+def test_the_s5_schedule_is_the_official_code_s_step_by_step():
+    """That code walks the epochs and writes the rate after every step, for the next."""
+    steps, epochs, warmup = 7, 5, 2
+    rate, rates, step = 1.0, [], 0
+    for epoch in range(epochs):
+        for _ in range(steps):
+            rates.append(rate)
+            if epoch < warmup:
+                rate = (step + 1) / (steps * warmup)
+            else:
+                end = steps * epochs - steps * warmup
+                rate = 0.5 * (1 + math.cos(math.pi * min(step, end) / end))
+            step += 1
+    factor = s5_schedule(steps, epochs, warmup)
+    assert [factor(k) for k in range(steps * epochs)] == pytest.approx(rates, abs=1e-15)
+    assert factor(0) == 1 and factor(1) == pytest.approx(1 / 14)
+    assert [factor(k) for k in range(22, 35)] == pytest.approx([0] * 13, abs=1e-15)
+    assert s5_schedule(7, 5, 0)(1) == 1
+
+
+@pytest.mark.parametrize("warmup", [5, -1, 0.5])
+def test_a_warm_up_that_the_s5_schedule_cannot_have(warmup):
+    with pytest.raises(ValueError, match="whole epochs, fewer than the training has"):
+        s5_schedule(7, 5, warmup)

@@ -12,7 +12,8 @@ import torch
 import yaml
 from model_cases import classifier
 
-from eigenstate.training.checkpoints import CheckpointError, read_checkpoint
+from eigenstate.files import CheckpointError
+from eigenstate.training.checkpoints import read_checkpoint
 from eigenstate.training.config import RunSettings, TrainingSettings
 from eigenstate.training.finite import NonFiniteError
 from eigenstate.training.fit import Interrupted, train

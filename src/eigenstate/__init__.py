@@ -12,7 +12,7 @@ from eigenstate.layers import (
     S5Options,
     intervals,
 )
-from eigenstate.models import Backbone, Block, Classifier
+from eigenstate.models import Backbone, Block, BlockOptions, Classifier
 from eigenstate.ops.scan import linear_scan
 from eigenstate.ops.selection import use_backend
 from eigenstate.training.optimizers import parameter_groups
@@ -23,6 +23,7 @@ __all__ = [
     "S5",
     "Backbone",
     "Block",
+    "BlockOptions",
     "Classifier",
     "HippoMemory",
     "S4DOptions",

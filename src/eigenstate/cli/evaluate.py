@@ -15,7 +15,7 @@ def evaluate(argv: list[str]) -> int:
         return 0
     if given.run is None:
         raise UsageError("which run? eigenstate evaluate RUN")
-    from eigenstate.training.checkpoints import CheckpointError
+    from eigenstate.files import CheckpointError
     from eigenstate.training.runs import Run, RunError
     from eigenstate.training.trained import load_trained, score
 

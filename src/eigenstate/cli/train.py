@@ -49,7 +49,7 @@ def train(argv: list[str]) -> int:
 
 
 def _train(run: Any) -> int:
-    from eigenstate.training.checkpoints import CheckpointError
+    from eigenstate.files import CheckpointError
     from eigenstate.training.finite import NonFiniteError
     from eigenstate.training.fit import Interrupted
     from eigenstate.training.fit import train as fit

@@ -49,5 +49,6 @@ JAPANESE_VOWELS = Task(
     max_length=29,
     source="UCI Japanese Vowels, M. Kudo, J. Toyama, M. Shimbo, doi:10.24432/C5NS47",
     licence="CC BY 4.0",
+    standardize=True,
     loader=_load,
 )

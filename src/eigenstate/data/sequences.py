@@ -1,7 +1,6 @@
 """Labelled sequences of unequal length, and how they become a padded batch."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -9,25 +8,25 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 from torch.utils.data import Dataset
 
-
-class Batch(NamedTuple):
-    """Sequences padded at the end with zeros: u (B, L, C), lengths (B,), labels (B,)."""
-
-    u: Tensor
-    lengths: Tensor
-    labels: Tensor
+from eigenstate.data.base import Batch
 
 
-def collate(samples: Sequence[tuple[Tensor, int]]) -> Batch:
-    """Pad (sequence (L_i, C), label) pairs to the longest of them."""
-    if not samples:
-        raise ValueError("samples: expected at least one (sequence, label) pair, got none")
-    sequences, labels = zip(*samples, strict=True)
-    return Batch(
-        u=torch.nn.utils.rnn.pad_sequence(list(sequences), batch_first=True),
-        lengths=torch.tensor([len(sequence) for sequence in sequences]),
-        labels=torch.tensor(labels),
-    )
+def pad(sequences: Sequence[Tensor], to: int | None = None) -> tuple[Tensor, Tensor]:
+    """Stack sequences (L_i, ...) with zeros at their ends: (B, L, ...), lengths (B,).
+
+    L is the longest of them, or `to`. ValueError: none is given, or one is longer than `to`.
+    """
+    if not sequences:
+        raise ValueError("samples: expected at least one sequence, got none")
+    lengths = torch.tensor([len(sequence) for sequence in sequences])
+    longest = int(lengths.max())
+    if to is not None and longest > to:
+        raise ValueError(f"pad_to: expected at least the longest sequence, {longest}, got {to}")
+    shape = (len(sequences), longest if to is None else to, *sequences[0].shape[1:])
+    padded = sequences[0].new_zeros(shape)
+    for row, sequence in zip(padded, sequences, strict=True):
+        row[: len(sequence)] = sequence
+    return padded, lengths
 
 
 class Sequences(Dataset[tuple[Tensor, int]]):
@@ -61,9 +60,14 @@ class Sequences(Dataset[tuple[Tensor, int]]):
     def __getitem__(self, index: int) -> tuple[Tensor, int]:
         return self.sequences[index], int(self.labels[index])
 
+    def collate(self, samples: Sequence[tuple[Tensor, int]], pad_to: int | None = None) -> Batch:
+        """Pad (sequence (L_i, C), label) pairs."""
+        u, lengths = pad([sequence for sequence, _ in samples], pad_to)
+        return Batch(u, lengths, torch.tensor([label for _, label in samples]))
+
     def batch(self, indices: Iterable[int] | None = None) -> Batch:
         """Collate the sequences at `indices` (all of them by default) into one batch."""
-        return collate([self[i] for i in (range(len(self)) if indices is None else indices)])
+        return self.collate([self[i] for i in (range(len(self)) if indices is None else indices)])
 
     def map(self, function: Callable[[Tensor], Tensor]) -> "Sequences":
         """Return the set with `function` applied to every sequence (L_i, C)."""

@@ -3,11 +3,13 @@
 from eigenstate.models.backbone import Backbone
 from eigenstate.models.block import Block
 from eigenstate.models.classifier import Classifier, ClassifierState
+from eigenstate.models.options import BlockOptions
 from eigenstate.models.pooling import LastPooling, MeanPooling
 
 __all__ = [
     "Backbone",
     "Block",
+    "BlockOptions",
     "Classifier",
     "ClassifierState",
     "LastPooling",

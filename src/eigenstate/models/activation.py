@@ -1,11 +1,11 @@
 """What stands between a layer and its skip connection: GELU, and the published gates."""
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from eigenstate.layers.checks import check_choice
 from eigenstate.models.dropout import TiedDropout
+from eigenstate.models.options import BlockOptions
 
 ACTIVATIONS = {
     # name: (does the value have its own matrix?, is there a gate?)
@@ -24,21 +24,31 @@ class Activation(nn.Module):
     half_glu1  drop(x * sigmoid(W x + b))
     half_glu2  drop(y * sigmoid(W x + b)), the value branch being the layer's raw output
 
+    `gelu` is "exact" or "tanh", and the dropout is tied over time unless told otherwise.
     Source: J. Smith, A. Warrington, S. Linderman, "Simplified State Space Layers for Sequence
     Modeling" (2023), and its official code. ValueError: an unknown name.
     """
 
-    def __init__(self, d_model: int, kind: str = "half_glu1", *, dropout: float = 0.0) -> None:
+    def __init__(
+        self,
+        d_model: int,
+        kind: str = "half_glu1",
+        *,
+        dropout: float = 0.0,
+        options: BlockOptions | None = None,
+    ) -> None:
         super().__init__()
         check_choice("activation", kind, ACTIVATIONS)
+        options = options or BlockOptions()
         has_value, has_gate = ACTIVATIONS[kind]
         self.kind = kind
-        self.dropout = TiedDropout(dropout)
+        self.gelu = nn.GELU("tanh" if options.gelu == "tanh" else "none")
+        self.dropout = TiedDropout(dropout, tied=options.tied_dropout)
         self.value = nn.Linear(d_model, d_model) if has_value else None
         self.gate = nn.Linear(d_model, d_model) if has_gate else None
 
     def forward(self, y: Tensor) -> Tensor:
-        x = self.dropout(F.gelu(y))
+        x = self.dropout(self.gelu(y))
         if self.gate is None:
             return x
         if self.value is not None:

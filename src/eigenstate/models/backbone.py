@@ -9,13 +9,14 @@ from eigenstate.layers.checks import check_count
 from eigenstate.models.block import Block
 from eigenstate.models.checks import check_sequences, check_states, without_pads
 from eigenstate.models.choice import make_layer
+from eigenstate.models.options import BlockOptions
 
 
 class Backbone(nn.Module):
     """n_layers blocks, each around its own `layer`: u, y (B, L, d_model).
 
     `layer` is a short name ("s5") and `layer_options` that layer's own keywords, for instance
-    {"d_state": 128, "bidirectional": True}; activation, dropout and prenorm are those of `Block`.
+    {"d_state": 128, "bidirectional": True}; activation, dropout, prenorm and options are those of `Block`.
     The state is the list of the layers' states, first layer first.
     """
 
@@ -29,16 +30,19 @@ class Backbone(nn.Module):
         activation: str = "half_glu1",
         dropout: float = 0.0,
         prenorm: bool = True,
+        options: BlockOptions | None = None,
     ) -> None:
         super().__init__()
         check_count("n_layers", n_layers)
         self.d_model = d_model
+        self.options = options or BlockOptions()
         blocks = nn.ModuleList(
             Block(
                 make_layer(layer, d_model, layer_options),
                 activation=activation,
                 dropout=dropout,
                 prenorm=prenorm,
+                options=self.options,
             )
             for _ in range(n_layers)
         )
@@ -63,10 +67,13 @@ class Backbone(nn.Module):
     ) -> tuple[Tensor, list[Tensor] | None]:
         """Return y (B, L, d_model), zeros past each row's length, and the states.
 
-        A bidirectional backbone takes no state and returns None for it.
+        A bidirectional backbone takes no state and returns None for it; `BlockOptions.padding`
+        tells of another case.
         """
         check_sequences(u, self.d_model, self.blocks[0].norm.weight, lengths)
-        y, state = self._forward(without_pads(u, lengths), state, dt, resets, lengths)
+        if self.options.padding == "invariant":
+            u = without_pads(u, lengths)
+        y, state = self._forward(u, state, dt, resets, lengths)
         return without_pads(y, lengths), state
 
     def step(
@@ -91,4 +98,4 @@ class Backbone(nn.Module):
         for block, before in zip(self.blocks, state or [None] * len(self.blocks), strict=True):
             u, after = block._forward(u, before, dt, resets, lengths)
             states.append(after)
-        return u, None if self.bidirectional else states
+        return u, None if states[-1] is None else states

@@ -5,14 +5,18 @@ from torch import Tensor, nn
 from eigenstate.layers.base import SequenceLayer
 from eigenstate.models.activation import Activation
 from eigenstate.models.checks import check_samples, check_sequences, without_pads
+from eigenstate.models.dropout import StochasticDepth
+from eigenstate.models.norm import SequenceBatchNorm, SequenceLayerNorm
+from eigenstate.models.options import BlockOptions
 
 
 class Block(nn.Module):
     """norm -> layer -> activation (with dropout) -> + skip; the norm comes last if not `prenorm`.
 
     u, y (B, L, H) as for the layer inside, whose state is the block's. LayerNorm looks at one
-    sample at a time, so a block streams wherever its layer does. `activation` is one of gelu,
-    full_glu, half_glu1, half_glu2. Source of the order: the S5 paper's official code.
+    sample at a time, so a block streams wherever its layer does; with BatchNorm it does so in
+    evaluation. `activation` is one of gelu, full_glu, half_glu1, half_glu2.
+    Source of the order: the S5 paper's official code.
     """
 
     def __init__(
@@ -22,13 +26,21 @@ class Block(nn.Module):
         activation: str = "half_glu1",
         dropout: float = 0.0,
         prenorm: bool = True,
+        options: BlockOptions | None = None,
     ) -> None:
         super().__init__()
         self.d_model = layer.d_model
         self.prenorm = prenorm
-        self.norm = nn.LayerNorm(layer.d_model)
+        self.options = options = options or BlockOptions()
+        if options.norm == "batch":
+            self.norm = SequenceBatchNorm(
+                layer.d_model, eps=options.norm_eps, momentum=options.norm_momentum
+            )
+        else:
+            self.norm = SequenceLayerNorm(layer.d_model, eps=options.norm_eps)
         self.layer = layer
-        self.activation = Activation(layer.d_model, activation, dropout=dropout)
+        self.activation = Activation(layer.d_model, activation, dropout=dropout, options=options)
+        self.depth = StochasticDepth(options.stochastic_depth)
 
     @property
     def bidirectional(self) -> bool:
@@ -49,7 +61,9 @@ class Block(nn.Module):
     ) -> tuple[Tensor, Tensor | None]:
         """Return y (B, L, H), zeros past each row's length, and the layer's state."""
         check_sequences(u, self.d_model, self.norm.weight, lengths)
-        y, state = self._forward(without_pads(u, lengths), state, dt, resets, lengths)
+        if self.options.padding == "invariant":
+            u = without_pads(u, lengths)
+        y, state = self._forward(u, state, dt, resets, lengths)
         return without_pads(y, lengths), state
 
     def step(
@@ -58,14 +72,15 @@ class Block(nn.Module):
         """Return y_k (B, H) for one more sample u_k (B, H), and the next state."""
         check_samples(u_k, self.d_model, self.norm.weight)
         x, state = self.layer.step(self.norm(u_k) if self.prenorm else u_k, state, dt=dt)
-        return self._residual(u_k, x), state
+        return self._residual(u_k, x, None), state
 
     def _forward(self, u, state, dt, resets, lengths) -> tuple[Tensor, Tensor | None]:
         """As forward, on pads that are finite already; what comes out there is not cleared."""
-        x = self.norm(u) if self.prenorm else u
-        x, state = self.layer(x, state, dt=dt, resets=resets, lengths=lengths)
-        return self._residual(u, x), state
+        inner = lengths if self.options.padding == "invariant" else None
+        x = self.norm(u, inner) if self.prenorm else u
+        x, state = self.layer(x, state, dt=dt, resets=resets, lengths=inner)
+        return self._residual(u, x, inner), state if inner is lengths else None
 
-    def _residual(self, u: Tensor, x: Tensor) -> Tensor:
-        y = u + self.activation(x)
-        return y if self.prenorm else self.norm(y)
+    def _residual(self, u: Tensor, x: Tensor, lengths: Tensor | None) -> Tensor:
+        y = u + self.depth(self.activation(x))
+        return y if self.prenorm else self.norm(y, lengths)

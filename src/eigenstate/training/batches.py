@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Sampler
 
-from eigenstate.data import Batch, Sequences, collate
+from eigenstate.data import Batch, Samples
 
 ORDER, STEP = 0, 1  # what random numbers are for
 
@@ -41,15 +41,15 @@ class EpochSampler(Sampler[int]):
         return self.size
 
 
-def shuffled_batches(data: Sequences, batch_size: int, seed: int) -> DataLoader:
+def shuffled_batches(data: Samples, batch_size: int, seed: int) -> DataLoader:
     """Return batches of `data` in a new order every epoch."""
     sampler = EpochSampler(len(data), seed)
-    return DataLoader(data, batch_size, sampler=sampler, collate_fn=collate)
+    return DataLoader(data, batch_size, sampler=sampler, collate_fn=data.collate)
 
 
-def ordered_batches(data: Sequences, batch_size: int = 256) -> DataLoader:
+def ordered_batches(data: Samples, batch_size: int = 256) -> DataLoader:
     """Return batches of `data` in its own order."""
-    return DataLoader(data, batch_size, collate_fn=collate)
+    return DataLoader(data, batch_size, collate_fn=data.collate)
 
 
 def lengths_of(batch: Batch) -> Tensor | None:

@@ -14,8 +14,8 @@ import pytorch_lightning as pl
 import torch
 
 from eigenstate.data import Splits, Standardizer
+from eigenstate.files import remove_leftovers
 from eigenstate.inspection.plots import save_learning_curve
-from eigenstate.training.checkpoints import remove_leftovers
 from eigenstate.training.datamodule import SplitsModule
 from eigenstate.training.log import EpochLog, WholeFiles
 from eigenstate.training.progress import ProgressLine

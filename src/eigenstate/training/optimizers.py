@@ -6,11 +6,21 @@ from typing import Any
 from torch import Tensor, nn
 
 from eigenstate.layers.base import SequenceLayer
+from eigenstate.layers.checks import check_choice
 from eigenstate.layers.spectrum import Spectrum
 
-# A layer's own parameters that belong to its dynamics beside the spectrum: the input matrix, and
-# the low-rank part of S4's state matrix.
-DYNAMICS = ("B", "P")
+# What a layer's own parameters are called in the published groupings. S4's P is the low-rank part
+# of its state matrix, and goes with the poles.
+ROLES = {"B": "B", "C": "C", "C_reverse": "C", "D": "D", "P": "poles"}
+
+# role -> group; a role that is not there is one of "the rest".
+GROUPINGS: dict[str, dict[str, str]] = {
+    "default": {"poles": "dynamics", "timescale": "dynamics", "B": "dynamics"},
+    "standard": {"poles": "dynamics", "timescale": "dynamics", "B": "dynamics"},
+    "BandCdecay": {"poles": "dynamics", "timescale": "dynamics", "B": "dynamics_decay"},
+    "BfastandCdecay": {"poles": "dynamics", "timescale": "dynamics"},
+    "noBCdecay": dict.fromkeys(("poles", "timescale", "B", "C", "D"), "dynamics"),
+}
 
 
 def parameter_groups(
@@ -19,23 +29,38 @@ def parameter_groups(
     lr: float,
     dynamics_lr: float | None = None,
     weight_decay: float = 0.0,
+    grouping: str = "default",
+    dt_global: bool = False,
 ) -> list[dict[str, Any]]:
     """Divide the parameters of `model` into groups for any torch optimiser.
 
-    dynamics  poles, timescales, B and S4's P: `dynamics_lr` (`lr` if None), no decay. Decay would
-              pull the poles towards another system, not towards a simpler one.
-    no_decay  everything with fewer than two axes (biases, norms, D): `lr`, no decay.
-    decay     all other matrices (C included): `lr`, `weight_decay`.
+    dynamics        `dynamics_lr` (`lr` if None), no decay
+    dynamics_decay  `dynamics_lr`, `weight_decay`
+    no_decay        `lr`, no decay
+    decay           `lr`, `weight_decay`
+
+    Which parameters are in which is the `grouping`:
+
+    default         dynamics: poles, timescales, B and S4's P, since decay would pull them towards
+                    another system, not towards a simpler one; no_decay: everything else with fewer
+                    than two axes (biases, norms, D); decay: all other matrices (C included)
+    standard        dynamics: poles, timescales and B; decay: all others, biases and norms too
+    BandCdecay      the same with B in dynamics_decay
+    BfastandCdecay  the same with B in decay
+    noBCdecay       the same with B, C and D in dynamics
+
+    The last four are those of the S5 paper's official code. With `dt_global` the timescales are
+    treated as what belongs to no layer: `lr`, and decayed in those four.
 
     Every parameter is in exactly one group: frozen ones too (an optimiser passes over what has no
-    gradient), and a tied one once, with the dynamics if any of its owners says so. A group's
+    gradient), and a tied one once, with a layer's own if any of its owners is a layer. A group's
     "name" is as above and "param_names" are the names of its parameters, in order.
 
     >>> optimizer = torch.optim.AdamW(es.parameter_groups(model, lr=3e-3, weight_decay=0.05))
 
-    Source: the S5 paper's official code, grouping "standard", except that nothing with fewer than
-    two axes decays. ValueError: a rate or a decay that is negative or not finite.
+    ValueError: a rate or a decay that is negative or not finite; an unknown grouping.
     """
+    check_choice("grouping", grouping, GROUPINGS)
     dynamics_lr = lr if dynamics_lr is None else dynamics_lr
     rates = {"lr": lr, "dynamics_lr": dynamics_lr, "weight_decay": weight_decay}
     for argument, value in rates.items():
@@ -43,16 +68,19 @@ def parameter_groups(
             raise ValueError(f"{argument} must be finite and at least 0, got {value!r}")
     groups: dict[str, dict[str, Any]] = {
         "dynamics": {"lr": dynamics_lr, "weight_decay": 0.0},
+        "dynamics_decay": {"lr": dynamics_lr, "weight_decay": weight_decay},
         "no_decay": {"lr": lr, "weight_decay": 0.0},
         "decay": {"lr": lr, "weight_decay": weight_decay},
     }
-    dynamics = _dynamics(model)
+    places = GROUPINGS[grouping]
+    if dt_global:
+        places = {role: group for role, group in places.items() if role != "timescale"}
+    roles = _roles(model)
     members: dict[str, list[tuple[str, Tensor]]] = {name: [] for name in groups}
     for name, parameter in model.named_parameters():
-        if id(parameter) in dynamics:
-            members["dynamics"].append((name, parameter))
-        else:
-            members["decay" if parameter.ndim > 1 else "no_decay"].append((name, parameter))
+        single = grouping == "default" and parameter.ndim < 2
+        rest = "no_decay" if single else "decay"
+        members[places.get(roles.get(id(parameter), ""), rest)].append((name, parameter))
     return [
         {
             "params": [parameter for _, parameter in members[name]],
@@ -65,16 +93,15 @@ def parameter_groups(
     ]
 
 
-def _dynamics(model: nn.Module) -> set[int]:
-    """Identities of the poles, timescales and input matrices, wherever the model was wrapped."""
-    found: set[int] = set()
+def _roles(model: nn.Module) -> dict[int, str]:
+    """Role of every parameter that belongs to a layer, by identity, wherever it was wrapped."""
+    found: dict[int, str] = {}
     for module in model.modules():
         if isinstance(module, Spectrum):
-            found.update(id(parameter) for parameter in module.parameters())
+            found[id(module.poles)] = "poles"
+            found[id(module.log_timescale)] = "timescale"
         elif isinstance(module, SequenceLayer):
-            found.update(
-                id(parameter)
-                for name, parameter in module.named_parameters(recurse=False)
-                if name in DYNAMICS
-            )
+            for name, parameter in module.named_parameters(recurse=False):
+                if name in ROLES:
+                    found[id(parameter)] = ROLES[name]
     return found

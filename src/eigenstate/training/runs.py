@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from eigenstate.training.checkpoints import replace_json, replace_text
+from eigenstate.files import replace_json, replace_text
 from eigenstate.training.config import RunSettings
 from eigenstate.training.presets import read_settings
 

@@ -6,10 +6,11 @@ import torch
 import torch.nn.functional as F
 
 from eigenstate.data import Sequences, Standardizer, Task, get_task
+from eigenstate.files import CheckpointError
 from eigenstate.models import Classifier
 from eigenstate.training.batches import lengths_of, ordered_batches
 from eigenstate.training.build import build_model
-from eigenstate.training.checkpoints import CheckpointError, read_checkpoint
+from eigenstate.training.checkpoints import read_checkpoint
 from eigenstate.training.runs import Run, RunError
 
 

@@ -1,0 +1,73 @@
+"""Batch normalisation of sequences, over batch and time, that leaves pads out."""
+
+import torch
+from torch import Tensor, nn
+
+from eigenstate.layers.checks import mask
+
+
+class SequenceBatchNorm(nn.Module):
+    """Each feature to mean 0 and deviation 1 over all valid samples of the batch.
+
+    y = (x - mean) / sqrt(variance + eps) * weight + bias; x, y (B, L, H) or, in evaluation, (B, H).
+    In training, mean and variance (biased) are those of the samples before each row's own
+    `lengths`, and move the running ones by `momentum` (0.05 here is 0.95 in the official code of
+    the S5 paper, whose running variance is biased too). In evaluation the running ones are used.
+    ValueError: training on a single sample in time, (B, H), or on no valid sample at all.
+    """
+
+    running_mean: Tensor
+    running_var: Tensor
+
+    def __init__(self, d_model: int, *, eps: float = 1e-5, momentum: float = 0.05) -> None:
+        super().__init__()
+        self.eps = eps
+        self.momentum = momentum
+        self.weight = nn.Parameter(torch.ones(d_model))
+        self.bias = nn.Parameter(torch.zeros(d_model))
+        self.register_buffer("running_mean", torch.zeros(d_model))
+        self.register_buffer("running_var", torch.ones(d_model))
+
+    def forward(self, x: Tensor, lengths: Tensor | None = None) -> Tensor:
+        if self.training:
+            mean, variance = self._moments(x, lengths)
+            self._remember(mean.detach(), variance.detach())
+        else:
+            mean, variance = self.running_mean, self.running_var
+        scale = torch.rsqrt(variance + self.eps) * self.weight
+        return ((x - mean) * scale + self.bias).to(x.dtype)
+
+    def _moments(self, x: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Mean and biased variance of every feature, in float32 at least."""
+        if x.ndim == 2:
+            raise ValueError(
+                "BatchNorm takes no single steps in training: its statistics need whole "
+                "sequences; call model.eval() first, or build the model with norm='layer'"
+            )
+        x = x.to(self.running_mean.dtype)
+        if lengths is None:
+            samples = x.flatten(0, 1)  # (B L, H)
+        else:
+            samples = x[mask(lengths.to(x.device), x.shape[1])]  # (sum of lengths, H)
+        if len(samples) == 0:
+            raise ValueError(
+                "BatchNorm in training needs at least one sample, got a batch of none; leave empty "
+                "batches out, or build the model with norm='layer'"
+            )
+        mean = samples.mean(0)
+        return mean, (samples - mean).square().mean(0)
+
+    @torch.no_grad()
+    def _remember(self, mean: Tensor, variance: Tensor) -> None:
+        self.running_mean.lerp_(mean, self.momentum)
+        self.running_var.lerp_(variance, self.momentum)
+
+    def extra_repr(self) -> str:
+        return f"{len(self.weight)}, eps={self.eps}, momentum={self.momentum}"
+
+
+class SequenceLayerNorm(nn.LayerNorm):
+    """LayerNorm: each sample by itself, so that there is no pad to leave out."""
+
+    def forward(self, x: Tensor, lengths: Tensor | None = None) -> Tensor:
+        return super().forward(x)

@@ -1,0 +1,47 @@
+"""What is seldom changed about a block."""
+
+from dataclasses import dataclass
+
+from eigenstate.layers.checks import check_choice
+
+NORMS = ("layer", "batch")
+GELUS = ("exact", "tanh")
+PADDINGS = ("invariant", "published")
+
+
+@dataclass(frozen=True)
+class BlockOptions:
+    """Norm, nonlinearity and padding of a block; the same for all blocks of a backbone.
+
+    norm              "layer" (each sample by itself) or "batch" (over batch and time)
+    norm_eps          added to the variance; JAX's LayerNorm has 1e-6
+    norm_momentum     share of a new batch in the running statistics of "batch"
+    gelu              "exact", or the "tanh" approximation that JAX uses by default
+    tied_dropout      one dropout mask for a whole sequence, not one for every sample
+    stochastic_depth  chance that a training row skips a block
+    padding           "invariant": pads never reach norms, layers or pooling, so that a padded batch
+                      gives what its rows give alone. "published": pads are samples like any other
+                      until the pooling, as in the official code of the S5 paper; no state is
+                      returned then when `lengths` are given, since it would be that of the pads.
+    ValueError: an unknown name, or a number out of range.
+    """
+
+    norm: str = "layer"
+    norm_eps: float = 1e-5
+    norm_momentum: float = 0.05
+    gelu: str = "exact"
+    tied_dropout: bool = True
+    stochastic_depth: float = 0.0
+    padding: str = "invariant"
+
+    def __post_init__(self) -> None:
+        check_choice("norm", self.norm, NORMS)
+        check_choice("gelu", self.gelu, GELUS)
+        check_choice("padding", self.padding, PADDINGS)
+        if not self.norm_eps > 0:
+            raise ValueError(f"norm_eps must be above 0, got {self.norm_eps!r}")
+        if not 0 < self.norm_momentum <= 1:
+            raise ValueError(
+                f"norm_momentum must be above 0 and at most 1, got {self.norm_momentum!r}; it is "
+                "the share of the new batch (0.05 where JAX says 0.95)"
+            )
