@@ -6,7 +6,7 @@ without gradients, each length in a fresh process; the slope is between the shor
 longest. Linux only: it reads /proc/self. Speed: a forward pass of S4D against the published
 module's arithmetic in plain PyTorch (the table of exponentials, then FFT in its own layout), and
 what `evaluation="auto"` chooses against the scan. Every turn runs each candidate twice, in a fresh
-random order, and times the second run.
+random order, and times the second run, on one thread and on two.
 """
 
 import argparse
@@ -58,7 +58,7 @@ def published_kernel(layer: es.S4D, length: int) -> Tensor:
     re, im = layer.spectrum.poles
     poles = torch.complex(-re.exp(), im)  # (H, P)
     c = torch.complex(*layer.C)
-    driven = poles * layer.spectrum.log_timescale.exp()
+    driven = poles * layer.spectrum.get_parameter("log_timescale").exp()
     table = (driven.unsqueeze(-1) * torch.arange(length)).exp()  # (H, P, L)
     return 2 * torch.einsum("hp,hpl->hl", c * (driven.exp() - 1) / poles, table).real
 
@@ -186,7 +186,8 @@ def calls(shape: tuple[int, ...]) -> dict[tuple[str, str], Callable[[], object]]
     return found
 
 
-def speed_rows(shape: tuple[int, ...], repeats: int) -> list[Row]:
+def speed_rows(shape: tuple[int, ...], repeats: int, threads: int) -> list[Row]:
+    torch.set_num_threads(threads)
     runs = calls(shape)
     times: dict[tuple[str, str], list[float]] = {key: [] for key in runs}
     order = list(runs)
@@ -199,7 +200,7 @@ def speed_rows(shape: tuple[int, ...], repeats: int) -> list[Row]:
             runs[key]()
             times[key].append(1e3 * (time.perf_counter() - started))
     medians = {key: statistics.median(turns) for key, turns in times.items()}
-    place = str(shape).replace(" ", "")
+    place = f"{str(shape).replace(' ', '')}, {threads} threads:"
     rows = [
         Row(f"{place} {name}, {run}: median / fastest", [medians[name, run], min(turns)], "ms")
         for (name, run), turns in times.items()
@@ -229,7 +230,8 @@ def main() -> None:
     table = kernel_rows(256 if quick else 16_384, 2 if quick else 64)
     table += cut_rows(32 if quick else 4096, 2 if quick else 8)
     table += memory_rows(8 if quick else MEMORY_FEATURES, (64, 4096) if quick else MEMORY_LENGTHS)
-    table += speed_rows(TINY if quick else SHAPE, 2 if quick else arguments.repeats)
+    for threads in (1, 2):
+        table += speed_rows(TINY if quick else SHAPE, 2 if quick else arguments.repeats, threads)
     show_progress("")
     print_table(table)
 

@@ -9,6 +9,7 @@ import sys
 
 import torch
 
+from eigenstate.models import Classifier
 from eigenstate.training.config import RunSettings
 from eigenstate.training.fit import Interrupted, train
 from eigenstate.training.presets import read_preset
@@ -39,6 +40,7 @@ def main() -> int:
 def replay(trained: Trained) -> None:
     """Stream one utterance of the test set and print what the model makes of it."""
     model, standardizer, task, _ = trained
+    assert isinstance(model, Classifier) and standardizer is not None
     frames, label = task.load().test[UTTERANCE]
     frames = standardizer(frames)  # (length, channels)
     print(f"An utterance that it has never heard, of {task.class_names[label]}, frame by frame:")

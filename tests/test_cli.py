@@ -11,7 +11,7 @@ import yaml
 
 from eigenstate.cli import main
 from eigenstate.training.presets import read_preset
-from eigenstate.training.tasks import ClassificationTask
+from eigenstate.training.tasks import SequenceTask
 
 SMALL = [
     "--model.d_model=6",
@@ -60,7 +60,12 @@ def test_help_explains_every_setting(capsys):
 def test_tasks_are_listed(capsys):
     code, out, _ = said(capsys, ["tasks"])
     assert code == 0
-    assert re.search(r"^japanese-vowels\n  .*nine speakers.*\n  12 channels, 9 classes\n", out)
+    about = (
+        r"\njapanese-vowels\n  .*nine speakers.*\n  12 channels, 9 classes; nothing to download\n"
+    )
+    assert re.search(about, out)
+    assert "20 tokens, 10 classes; needs its files: --data FOLDER\n" in out
+    assert "images of 24 x 24, 2 targets; nothing to download\n" in out
     assert "\nmnist1d\n" in out and "doi:10.24432/C5NS47 (CC BY 4.0)" in out
 
 
@@ -97,8 +102,8 @@ def test_a_run_is_trained_and_judged_again(capsys, tmp_path):
     assert accuracy
     code, out, err = said(capsys, ["evaluate", "runs/japanese-vowels-001"])
     assert (code, err) == (0, "")
-    assert out.startswith(f"test accuracy {accuracy[1]} at the last epoch (")
-    assert "of 370)" in out
+    assert out.startswith(f"test accuracy {accuracy[1]} at the last epoch\n")
+    assert "judged on     370 sequences\n" in out
 
 
 def test_a_file_lies_over_the_preset_and_flags_over_both(tmp_path):
@@ -133,7 +138,7 @@ def test_the_config_of_a_run_repeats_it(tmp_path):
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interrupted_run_says_what_it_keeps(capsys, monkeypatch, number, code):
-    training_step = ClassificationTask.training_step
+    training_step = SequenceTask.training_step
 
     def interrupted(self, batch, index):
         if self.global_step == 4:
@@ -141,7 +146,7 @@ def test_an_interrupted_run_says_what_it_keeps(capsys, monkeypatch, number, code
         return training_step(self, batch, index)
 
     with monkeypatch.context() as patch:
-        patch.setattr(ClassificationTask, "training_step", interrupted)
+        patch.setattr(SequenceTask, "training_step", interrupted)
         got, out, err = said(capsys, ["train", "japanese-vowels", *SMALL])
     assert (got, out) == (code, "")
     assert "interrupted in epoch 2 of 2\n" in err

@@ -10,7 +10,8 @@ from torch import nn
 from eigenstate.data import get_task
 from eigenstate.models import Backbone, Classifier
 from eigenstate.training import parameter_groups
-from eigenstate.training.batches import EpochSampler, shuffled_batches
+from eigenstate.training.batches import Collate, EpochSampler, ShuffledLoader
+from eigenstate.training.config import ModelSettings
 from eigenstate.training.schedules import s5_schedule, warmup_cosine
 
 RATES = {"lr": 1e-2, "dynamics_lr": 1e-3, "weight_decay": 0.1}
@@ -167,10 +168,36 @@ def test_the_order_of_batches_depends_on_seed_and_epoch_alone():
     assert len(distinct) == 9
 
 
+def loader(batch_size=32, drop_last=False, **model):
+    task = get_task("japanese-vowels")
+    data = task.load().train
+    collate = Collate(data, task=task, model=ModelSettings(**model))
+    return ShuffledLoader(data, batch_size, seed=0, drop_last=drop_last, collate=collate)
+
+
 def test_every_sequence_is_seen_once_an_epoch():
-    data = get_task("japanese-vowels").load().train
-    sizes = [len(batch.labels) for batch in shuffled_batches(data, 32, seed=0)]
+    sizes = [len(batch.labels) for batch in loader()]
     assert sizes == [32] * 8 + [14]
+    assert [len(batch.labels) for batch in loader(drop_last=True)] == [32] * 8
+
+
+def test_a_loader_goes_on_in_the_middle_of_an_epoch():
+    whole = [batch.u for batch in loader()]
+    first, second = loader(), loader()
+    for _ in zip(range(3), first, strict=False):
+        pass
+    second.load_state_dict(first.state_dict())
+    rest = [batch.u for batch in second]
+    assert len(rest) == 6
+    assert all(torch.equal(a, b) for a, b in zip(whole[3:], rest, strict=True))
+    assert second.state_dict() == {"done": 0}
+    assert len(list(second)) == 9
+
+
+def test_published_padding_is_as_long_as_published():
+    lengths = {batch.u.shape[1] for batch in loader(block_options={"padding": "published"})}
+    assert lengths == {29}
+    assert min(batch.u.shape[1] for batch in loader()) < 29
 
 
 # --- the published schedule -----------------------------------------------------------------------

@@ -12,6 +12,7 @@ from torch.autograd import gradcheck, gradgradcheck
 
 import eigenstate as es
 from eigenstate.systems import discretize, hippo, initialize
+from eigenstate.systems.initialize import start
 
 SIZES = [1, 2, 3, 8, 64]
 RULES = {"zoh": (discretize.zoh, truths.zoh), "bilinear": (discretize.bilinear, truths.bilinear)}
@@ -124,7 +125,7 @@ def test_a_whole_layer_is_the_dense_system_discretised(name):
 @pytest.mark.parametrize("conjugate", [True, False])
 @pytest.mark.parametrize("blocks", [1, 2, 4])
 def test_block_poles(blocks, conjugate):
-    poles = truths.merge(initialize.block_poles(16, blocks, conjugate))
+    poles = truths.merge(start("hippo", 16, blocks, conjugate).poles)
     block, _ = hippo.eigenbasis(16 // blocks)
     kept = block[: len(block) // 2] if conjugate else block
     assert np.array_equal(poles, np.tile(kept, blocks))
@@ -142,7 +143,7 @@ def matrix(blocks, conjugate):
 @pytest.mark.parametrize("blocks", [1, 2])
 def test_initial_b_is_a_real_draw_in_the_eigenbasis(blocks, conjugate):
     generator = torch.Generator().manual_seed(0)
-    B = initialize.input_matrix(16, 400, blocks, conjugate, generator)  # (2, P, H)
+    B = initialize.input_matrix(start("hippo", 16, blocks, conjugate), 400, generator)  # (2, P, H)
     B = B[0].numpy() + 1j * B[1].numpy()
     draw = matrix(blocks, conjugate) @ B  # back to the draw; of a half, half the real part
     draw = 2 * draw.real if conjugate else draw
@@ -158,7 +159,9 @@ def test_initial_b_is_a_real_draw_in_the_eigenbasis(blocks, conjugate):
 @pytest.mark.parametrize("conjugate", [True, False])
 def test_initial_c(rule, variance, conjugate):
     generator = torch.Generator().manual_seed(0)
-    C = truths.merge(initialize.output_matrix(16, 300, 2, conjugate, rule, generator))  # (H, P)
+    C = truths.merge(
+        initialize.output_matrix(start("hippo", 16, 2, conjugate), 300, rule, generator)
+    )  # (H, P)
     assert C.shape == (300, 8 if conjugate else 16)
     assert abs(np.mean(C)) < 0.1 * math.sqrt(variance)
     # V is unitary, so that the variance of each part survives the change of basis.
@@ -180,8 +183,8 @@ def test_initial_d_and_timescales():
 
 def test_draws_follow_the_generator_alone():
     for draw in (
-        lambda g: initialize.input_matrix(8, 3, 2, True, g),
-        lambda g: initialize.output_matrix(8, 3, 2, True, "lecun_normal", g),
+        lambda g: initialize.input_matrix(start("hippo", 8, 2, True), 3, g),
+        lambda g: initialize.output_matrix(start("hippo", 8, 2, True), 3, "lecun_normal", g),
         lambda g: initialize.feedthrough(3, g),
         lambda g: initialize.log_timescales(3, 0.1, 1.0, g),
     ):

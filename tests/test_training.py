@@ -3,46 +3,26 @@
 import copy
 import csv
 import json
-import os
-import signal
-import threading
 
 import pytest
 import torch
 import yaml
 from model_cases import classifier
+from run_cases import TINY, assert_same_weights, at_step, finish, started
 
 from eigenstate.files import CheckpointError
-from eigenstate.training.checkpoints import read_checkpoint
 from eigenstate.training.config import RunSettings, TrainingSettings
 from eigenstate.training.finite import NonFiniteError
-from eigenstate.training.fit import Interrupted, train
+from eigenstate.training.fit import train
+from eigenstate.training.objectives import CLASSES
 from eigenstate.training.runs import Run, RunError
-from eigenstate.training.tasks import ClassificationTask
-from eigenstate.training.trained import load_trained, score
-
-TINY = {
-    "task": "japanese-vowels",
-    "seed": 3,
-    "model": {"d_model": 6, "n_layers": 1, "layer_options": {"d_state": 4}},
-    "training": {"epochs": 3, "batch_size": 90, "threads": 1},
-}
-
-
-# --- runs -----------------------------------------------------------------------------------------
-
-
-def started(folder, **changes):
-    settings = copy.deepcopy(TINY)
-    settings["training"] |= changes
-    return Run.create(RunSettings.from_dict(settings), folder)
+from eigenstate.training.tasks import SequenceTask
+from eigenstate.training.trained import load_trained, prepared, score
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    torch.set_default_dtype(torch.float64)
-    run = started(tmp_path_factory.mktemp("runs") / "finished")
-    return run, train(run, progress=False)
+    return finish(tmp_path_factory.mktemp("runs") / "finished")
 
 
 def test_a_run_leaves_what_it_did(finished):
@@ -67,8 +47,10 @@ def test_a_checkpoint_is_plain_and_gives_the_model_back(finished):
     assert not any(value.is_complex() for value in checkpoint["state_dict"].values())
     trained = load_trained(run)
     assert {p.dtype for p in trained.model.parameters()} == {torch.float32}
-    test = trained.standardizer.apply(trained.task.load().test)
-    assert score(trained.model, test).accuracy == pytest.approx(summary["test_accuracy"])
+    test = prepared(trained.task.load(), trained.standardizer).test
+    result = score(run, trained.model, test)
+    assert result.figure == pytest.approx(summary["test_accuracy"])
+    assert (result.loss, result.total) == (pytest.approx(summary["test_loss"]), 370)
     assert trained.epoch == 3
 
 
@@ -83,72 +65,6 @@ def test_the_same_seed_gives_the_same_run_and_another_one_another(finished, tmp_
     train(other, progress=False)
     with pytest.raises(AssertionError):
         assert_same_weights(other, finished[0])
-
-
-def assert_same_weights(got, expected):
-    """Parameters and optimiser states are equal bit for bit."""
-    a, b = (read_checkpoint(run.checkpoint) for run in (got, expected))
-    assert all(
-        torch.equal(a["state_dict"][name], b["state_dict"][name]) for name in b["state_dict"]
-    )
-    (a,), (b,) = a["optimizer_states"], b["optimizer_states"]
-    for index, moments in b["state"].items():
-        assert all(torch.equal(a["state"][index][name], moments[name]) for name in moments)
-    for mine, other in zip(a["param_groups"], b["param_groups"], strict=True):
-        assert mine["lr"] == other["lr"]
-
-
-def at_step(monkeypatch, step, act):
-    """Do something to the training at one of its steps."""
-    training_step = ClassificationTask.training_step
-
-    def watched(self, batch, index):
-        if self.global_step == step:
-            act(self)
-        return training_step(self, batch, index)
-
-    monkeypatch.setattr(ClassificationTask, "training_step", watched)
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_run_goes_on_as_if_it_had_not_stopped(
-    finished, tmp_path, monkeypatch, number
-):
-    run, handler = started(tmp_path / "run"), signal.getsignal(signal.SIGINT)
-    with monkeypatch.context() as patch:
-        at_step(patch, 4, lambda _: os.kill(os.getpid(), number))  # in the second of three epochs
-        with pytest.raises(Interrupted, match="interrupted in epoch 2 of 3") as caught:
-            train(run, progress=False)
-    assert caught.value.exit_code == 128 + number
-    assert signal.getsignal(signal.SIGINT) is handler
-    assert load_trained(run).epoch == 1
-    torch.manual_seed(7)
-    (run.folder / ".checkpoint.pt.99.tmp").write_bytes(b"left by a killed writer")
-    train(Run.open(run.folder), progress=False)
-    assert not list(run.folder.glob(".*"))
-    assert_same_weights(run, finished[0])
-    assert run.metrics.read_text().count("\n") == 4
-
-
-def test_a_run_interrupted_before_its_first_checkpoint_starts_again(
-    finished, tmp_path, monkeypatch
-):
-    run = started(tmp_path / "run")
-    with monkeypatch.context() as patch:
-        at_step(patch, 1, lambda _: os.kill(os.getpid(), signal.SIGINT))
-        with pytest.raises(Interrupted):
-            train(run, progress=False)
-    assert not run.checkpoint.exists()
-    train(Run.open(run.folder), progress=False)
-    assert_same_weights(run, finished[0])
-
-
-def test_a_run_can_be_trained_outside_the_main_thread(finished, tmp_path):
-    run = started(tmp_path / "run")
-    thread = threading.Thread(target=train, args=(run,), kwargs={"progress": False})
-    thread.start()
-    thread.join()
-    assert_same_weights(run, finished[0])
 
 
 # --- stopping in time -----------------------------------------------------------------------------
@@ -197,7 +113,7 @@ def test_parameters_that_are_not_finite_are_never_saved(tmp_path, monkeypatch, n
         if task.global_step == 6:  # the second epoch's steps are done
             task.get_parameter(name).data.fill_(torch.nan)
 
-    monkeypatch.setattr(ClassificationTask, "on_train_batch_end", spoil)
+    monkeypatch.setattr(SequenceTask, "on_train_batch_end", spoil)
     with pytest.raises(NonFiniteError, match=f"step 6: parameter {name.removeprefix('model.')} is"):
         train(run, progress=False)
     assert load_trained(run).epoch == 1
@@ -257,10 +173,9 @@ def test_a_checkpoint_of_another_model_is_one_clear_error(finished, tmp_path):
 
 def test_offset_noise_shifts_each_channel_of_each_training_sequence():
     settings = TrainingSettings(offset_noise=0.4)
-    task = ClassificationTask(classifier(), settings)
+    task = SequenceTask(classifier(), CLASSES, settings=settings)
     u = torch.randn(500, 7, 3)
     shift = task._offset(u) - u
     torch.testing.assert_close(shift, shift[:, :1].expand_as(shift))
     assert shift[:, 0].std(0).sub(0.4).abs().max() < 0.05
     assert shift[:, 0].unique().numel() > 1400
-    assert ClassificationTask(classifier(), TrainingSettings())._offset(u) is u

@@ -4,15 +4,19 @@ import sys
 from collections.abc import Sequence
 
 from eigenstate.cli.arguments import UsageError, did_you_mean
+from eigenstate.cli.data import data
 from eigenstate.cli.evaluate import evaluate
+from eigenstate.cli.presets import presets
 from eigenstate.cli.tasks import tasks
 from eigenstate.cli.train import train
 
 USAGE, INTERRUPTED = 2, 130
 COMMANDS = {
-    "train": (train, "train a classifier and leave a run folder"),
+    "train": (train, "train a model and leave a run folder"),
     "evaluate": (evaluate, "judge a run on its task's test set"),
     "tasks": (tasks, "list what there is to train on"),
+    "presets": (presets, "list the recipes, published ones and ours"),
+    "data": (data, "generate a data set in the files of the published one"),
 }
 OVERVIEW = """\
 usage: eigenstate COMMAND ...

@@ -16,18 +16,25 @@ def evaluate(argv: list[str]) -> int:
     if given.run is None:
         raise UsageError("which run? eigenstate evaluate RUN")
     from eigenstate.files import CheckpointError
+    from eigenstate.training.objectives import OBJECTIVES
     from eigenstate.training.runs import Run, RunError
-    from eigenstate.training.trained import load_trained, score
+    from eigenstate.training.trained import load_splits, load_trained, prepared, score
 
     try:
         run = Run.open(given.run)
         trained = load_trained(run)
+        splits = prepared(load_splits(run), trained.standardizer)
     except (RunError, CheckpointError) as error:
         raise UsageError(str(error)) from None
-    test = trained.standardizer.apply(trained.task.load(run.settings.data).test)
-    result = score(trained.model, test)
+    result = score(run, trained.model, splits.test)
+    objective = OBJECTIVES[trained.task.kind]
     last = run.settings.training.epochs
     age = f"after {trained.epoch} of {last} epochs" if trained.epoch < last else "at the last epoch"
-    print(f"test accuracy {result.accuracy:.2%} {age} ({result.correct} of {result.total})")
-    print(f"test loss     {result.loss:.4f}")
+    lines = [
+        (f"test {objective.words}", f"{objective.text(result.figure)} {age}"),
+        ("test loss", f"{result.loss:.4f}, {objective.unit}"),
+        ("judged on", f"{result.total:,} sequences"),
+    ]
+    width = max(len(label) for label, _ in lines) + 1
+    print("\n".join(f"{label:{width}}{text}" for label, text in lines))
     return 0

@@ -10,9 +10,23 @@ def tasks(argv: list[str]) -> int:
     if parse(parser, argv) is None:
         return 0
     for task in data.tasks():
-        channels = "1 channel" if task.d_input == 1 else f"{task.d_input} channels"
         print(f"{task.name}\n  {task.summary}")
-        print(f"  {channels}, {task.n_classes} classes")
+        print(f"  {_shapes(task)}; {_origin(task)}")
         print(f"  {task.source} ({task.licence})\n")
-    print("eigenstate train TASK")
+    print("eigenstate train TASK [--data FOLDER]")
     return 0
+
+
+def _shapes(task: data.Task) -> str:
+    channels = "1 channel" if task.d_input == 1 else f"{task.d_input} channels"
+    inputs = {
+        "channels": channels,
+        "tokens": f"{task.d_input} tokens",
+        "images": f"images of {task.d_input} x {task.d_input}",
+    }
+    asked = f"{task.n_classes} classes" if task.n_classes else f"{task.n_outputs} targets"
+    return f"{inputs[task.inputs]}, {asked}"
+
+
+def _origin(task: data.Task) -> str:
+    return "needs its files: --data FOLDER" if task.reader else "nothing to download"

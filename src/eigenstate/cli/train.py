@@ -11,8 +11,9 @@ from eigenstate.cli.arguments import UsageError, check_types, new_parser, parse
 FAILURE = 1
 SETTINGS = ("seed", "model", "training")
 ABOUT = """\
-Train a classifier on a task and leave a run folder: config.yaml, metrics.csv, metrics.json,
-checkpoint.pt and learning_curve.png. The accuracy is that of the last epoch."""
+Train a model on a task and leave a run folder: config.yaml, metrics.csv, metrics.json,
+checkpoint.pt and learning_curve.png. What is told at the end is that of the last epoch, or of the
+epoch that was best on validation data if training.select is best."""
 
 MORE = """\
 A preset holds every setting of a recipe. A --config file is laid over it, and flags over both.
@@ -23,6 +24,7 @@ examples:
   eigenstate train mnist1d --seed 1 --training.epochs 20 --out runs/short
   eigenstate train japanese-vowels --model.layer_options.bidirectional true
   eigenstate train --config runs/short/config.yaml
+  eigenstate train --preset s5-listops --data lra_release
   eigenstate train --resume runs/short
 """
 
@@ -40,23 +42,26 @@ def train(argv: list[str]) -> int:
         if given.resume is not None:
             if len(argv) > (1 if "=" in argv[0] else 2):
                 raise UsageError("--resume goes on with the settings of the run: give it alone")
-            run = Run.open(given.resume)
+            run, splits = Run.open(given.resume), None
         else:
-            run = Run.create(_settings(argv, given), given.out)
+            settings, splits = _settings(argv, given)
+            run = Run.create(settings, given.out)
     except RunError as error:
         raise UsageError(str(error)) from None
-    return _train(run)
+    return _train(run, splits)
 
 
-def _train(run: Any) -> int:
+def _train(run: Any, splits: Any) -> int:
+    from eigenstate.data import get_task
     from eigenstate.files import CheckpointError
     from eigenstate.training.finite import NonFiniteError
     from eigenstate.training.fit import Interrupted
     from eigenstate.training.fit import train as fit
+    from eigenstate.training.objectives import OBJECTIVES
     from eigenstate.training.runs import RunError
 
     try:
-        summary = fit(run)
+        summary = fit(run, splits)
     except (RunError, CheckpointError) as error:
         raise UsageError(str(error)) from None
     except NonFiniteError as error:
@@ -67,28 +72,32 @@ def _train(run: Any) -> int:
         print(f"\n{error}", file=sys.stderr)
         _say_what_is_kept(run)
         return error.exit_code
-    print(f"test accuracy {summary['test_accuracy']:.2%} at the last epoch")
-    print(f"run folder    {run.folder}")
+    objective = OBJECTIVES[get_task(run.settings.task).kind]
+    chosen, last = summary["epoch"], summary["epochs"]
+    age = "at the last epoch" if chosen == last else f"at epoch {chosen}, the best of {last}"
+    label = f"test {objective.words}"
+    print(f"{label} {objective.text(summary[f'test_{objective.name}'])} {age}")
+    print(f"{'run folder':{len(label)}} {run.folder}")
     return 0
 
 
 def _say_what_is_kept(run: Any) -> None:
     if run.checkpoint.exists():
         lines = [
-            f"The last complete epoch is kept in {run.checkpoint}",
+            f"What it has learnt is kept in {run.checkpoint}",
             f"  go on with it  eigenstate train --resume {run.folder}",
             f"  judge it       eigenstate evaluate {run.folder}",
         ]
     else:
         lines = [
-            "No epoch was complete, so there is no checkpoint",
+            "There is no checkpoint yet",
             f"  start again  eigenstate train --resume {run.folder}",
         ]
     print("\n".join(lines), file=sys.stderr)
 
 
-def _settings(argv: list[str], given: Any) -> Any:
-    """Lay preset, file and flags over one another; build the model once to see that it can be."""
+def _settings(argv: list[str], given: Any) -> tuple[Any, Any]:
+    """Lay preset, file and flags over one another; see that model and data are there to be had."""
     from eigenstate.data import get_task
     from eigenstate.training.build import build_model
     from eigenstate.training.config import RunSettings, laid_over
@@ -108,10 +117,9 @@ def _settings(argv: list[str], given: Any) -> Any:
         final = parser.parse_args(argv).as_dict()
         settings = RunSettings.from_dict(names | {key: final[key] for key in SETTINGS})
         build_model(settings.model, task)
-        task.load(settings.data)
-    except (ValueError, TypeError) as error:
+        return settings, task.load(settings.data)
+    except (ValueError, TypeError, OSError) as error:
         raise UsageError(str(error).removeprefix("name: ")) from None
-    return settings
 
 
 def _check_file(parser: Any, settings: dict[str, Any], path: Path | None) -> None:
@@ -128,7 +136,11 @@ def _train_parser() -> Any:
     parser = new_parser("train", "[TASK] [options]", ABOUT, MORE)
     run = parser.add_argument_group("run")
     run.add_argument("task", metavar="TASK", nargs="?", help="a name from `eigenstate tasks`")
-    run.add_argument("--preset", metavar="NAME", help="recipe to start from (the task's own)")
+    run.add_argument(
+        "--preset",
+        metavar="NAME",
+        help="recipe to start from (the task's own); see `eigenstate presets`",
+    )
     run.add_argument("--config", metavar="FILE", type=Path, help="YAML file of settings")
     run.add_argument("--data", metavar="PATH", help="where the task's files are, if it needs any")
     run.add_argument("--out", metavar="DIR", type=Path, help="run folder (runs/TASK-001, ...)")

@@ -92,7 +92,7 @@ class Task:
         if data is None:
             raise ValueError(
                 f"data: the task {self.name!r} reads the files of {self.source}; give the folder "
-                "that holds them"
+                "that holds them (--data on the command line)"
             )
         assert self.reader is not None, f"the task {self.name!r} has neither loader nor reader"
         return self.reader(Path(data))

@@ -3,10 +3,36 @@
 import difflib
 
 from eigenstate.data.base import Task
+from eigenstate.data.cifar import CIFAR, IMAGE
 from eigenstate.data.japanese_vowels import JAPANESE_VOWELS
+from eigenstate.data.listops import LISTOPS
+from eigenstate.data.mnist import PSMNIST, SFASHION, SMNIST
 from eigenstate.data.mnist1d import MNIST1D
+from eigenstate.data.pathfinder import PATHFINDER, PATHX
+from eigenstate.data.pendulum import PENDULUM
+from eigenstate.data.retrieval import RETRIEVAL
+from eigenstate.data.speech_commands import SPEECH_COMMANDS
+from eigenstate.data.text import TEXT
 
-_TASKS = {task.name: task for task in (JAPANESE_VOWELS, MNIST1D)}
+_TASKS = {
+    task.name: task
+    for task in (
+        JAPANESE_VOWELS,
+        MNIST1D,
+        PENDULUM,
+        LISTOPS,
+        TEXT,
+        RETRIEVAL,
+        IMAGE,
+        CIFAR,
+        PATHFINDER,
+        PATHX,
+        SMNIST,
+        PSMNIST,
+        SFASHION,
+        SPEECH_COMMANDS,
+    )
+}
 
 
 def tasks() -> tuple[Task, ...]:

@@ -7,36 +7,52 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-COLORS = {"train": "#7d8590", "test": "#0b6e99"}
+TRAINED, WATCHED = "#7d8590", "#0b6e99"
 PERCENT = (0, 1, 2, 5, 10, 20, 50, 100)
 
 
 def plot_learning_curve(rows: Sequence[Mapping[str, float]], *, axes: "tuple[Axes, Axes]") -> None:
-    """Draw a run's losses on axes[0] and its test error on axes[1], against the epoch.
+    """Draw a run's losses on axes[0] and its error on axes[1], against the epoch.
 
-    `rows` are those of metrics.csv: epoch, train_loss, test_loss, test_accuracy. Both scales are
-    logarithmic, since what matters late in a run is small; the errors' becomes linear below 1 %.
+    `rows` are those of metrics.csv: epoch, train_loss, and the loss and figure of what was watched,
+    such as test_loss, test_accuracy or validation_mse. Losses have a logarithmic scale while they
+    are positive. An accuracy is drawn as an error, whose scale becomes linear below 1 %.
     """
     losses, errors = axes
     epochs = [row["epoch"] for row in rows]
-    curves = [(name, [row[f"{name}_loss"] for row in rows]) for name in COLORS]
-    above = max(curves, key=lambda curve: curve[1][-1])
-    for name, values in curves:
-        _line(losses, epochs, values, name, COLORS[name], "bottom" if name == above[0] else "top")
-    losses.set_title("cross-entropy, nats", loc="left")
-    losses.set_yscale("log")
-    percent = [100 * (1 - row["test_accuracy"]) for row in rows]
-    _line(errors, epochs, percent, f"{percent[-1]:.2f} %", COLORS["test"], "center")
-    errors.set_title("test error, %", loc="left")
-    errors.set_yscale("symlog", linthresh=1, linscale=0.5)
-    errors.set_ylim(0, 100)
-    errors.set_yticks(PERCENT, labels=[str(value) for value in PERCENT], minor=False)
-    errors.set_yticks([], minor=True)
+    _, _, watched_loss, figure = list(rows[0])[:4]
+    watched, _, name = figure.partition("_")
+    curves = {
+        "train": (TRAINED, [row["train_loss"] for row in rows]),
+        watched: (WATCHED, [row[watched_loss] for row in rows]),
+    }
+    above = max(curves, key=lambda curve: curves[curve][1][-1])
+    for label, (color, values) in curves.items():
+        _line(losses, epochs, values, label, color, "bottom" if label == above else "top")
+    losses.set_title("loss, nats", loc="left")
+    if all(value > 0 for _, values in curves.values() for value in values):
+        losses.set_yscale("log")
+    if name == "accuracy":
+        _percent(errors, epochs, [100 * (1 - row[figure]) for row in rows], f"{watched} error, %")
+    else:
+        values = [row[figure] for row in rows]
+        _line(errors, epochs, values, f"{values[-1]:.2e}", WATCHED, "center")
+        errors.set_title(f"{watched} mean square error", loc="left")
+        errors.set_yscale("log")
     for axis in axes:
         axis.set_xlabel("epoch")
         axis.grid(axis="y", color="#e4e7eb", linewidth=0.8)
         axis.set_axisbelow(True)
         axis.spines[["top", "right"]].set_visible(False)
+
+
+def _percent(axis: "Axes", epochs: list[float], percent: list[float], title: str) -> None:
+    _line(axis, epochs, percent, f"{percent[-1]:.2f} %", WATCHED, "center")
+    axis.set_title(title, loc="left")
+    axis.set_yscale("symlog", linthresh=1, linscale=0.5)
+    axis.set_ylim(0, 100)
+    axis.set_yticks(PERCENT, labels=[str(value) for value in PERCENT], minor=False)
+    axis.set_yticks([], minor=True)
 
 
 def save_learning_curve(rows: Sequence[Mapping[str, float]], path: Path, *, title: str) -> None:

@@ -26,7 +26,7 @@ from eigenstate.ops.selection import System, resolve_system
 from eigenstate.ops.steps import Steps
 from eigenstate.ops.varying import masked_scan, timed_scan
 from eigenstate.systems import initialize
-from eigenstate.systems.discretize import RULES
+from eigenstate.systems.discretize import RULES, zoh
 from eigenstate.systems.eager import full_precision, in_memory, transformed
 from eigenstate.systems.planes import multiply
 
@@ -42,6 +42,8 @@ class S5Options:
     stability: "exp" keeps |a| <= 1 for any parameter value, "clip" is the published `clip_eigs`,
     "free" the published default, which nothing keeps from growing.
     timescale: "per_mode", or "scalar" for one Δ shared by all modes (the paper's Table 5).
+    init: the state matrix before it is made diagonal: "hippo" is HiPPO-N; "antisymmetric" and
+    "random" are what the paper's ablations compare it with (`systems.initialize.start`).
     """
 
     conjugate: bool = True
@@ -50,8 +52,10 @@ class S5Options:
     )
     stability: Literal["exp", "clip", "free"] = "exp"
     timescale: Literal["per_mode", "scalar"] = "per_mode"
+    init: Literal["hippo", "antisymmetric", "random"] = "hippo"
 
     def __post_init__(self) -> None:
+        check_choice("init", self.init, initialize.STARTS)
         check_choice("c_init", self.c_init, initialize.C_RULES)
         check_choice("stability", self.stability, STABILITIES)
         check_choice("timescale", self.timescale, TIMESCALES)
@@ -59,14 +63,17 @@ class S5Options:
 
 
 class S5(SequenceLayer):
-    """The S5 layer, started as HiPPO-N.
+    """The S5 layer.
 
     x_k = a ∘ x_(k-1) + gain ∘ (B u_k),  y_k = 2 Re(C x_k) + D ∘ u_k, with a and gain from λ, Δ and
     the interval by zero-order hold or the bilinear rule; without conjugate halves the factor 2
     goes. A bidirectional layer adds a scan against time with the same dynamics and B and its own C.
 
+    discretization "none" is the paper's ablation without Δ: the poles are the multipliers a, and
+    B u_k enters as it is. Such a layer starts as the same one with ZOH and takes no dt.
+
     d_model: features H. d_state: the real size of the state; P = d_state / 2 modes are stored, or
-    d_state without conjugate halves. blocks: equal HiPPO-N blocks the poles start in. dt_min,
+    d_state without conjugate halves. blocks: equal blocks the poles start in. dt_min,
     dt_max: the range the timescales Δ start in.
 
     Parameters, all real: spectrum.poles (2, P), spectrum.log_timescale, B (2, P, H), C (H, 2, P),
@@ -82,7 +89,7 @@ class S5(SequenceLayer):
         *,
         blocks: int = 1,
         bidirectional: bool = False,
-        discretization: Literal["zoh", "bilinear"] = "zoh",
+        discretization: Literal["zoh", "bilinear", "none"] = "zoh",
         dt_min: float = 1e-3,
         dt_max: float = 1e-1,
         options: S5Options | None = None,
@@ -92,26 +99,27 @@ class S5(SequenceLayer):
         check_options(options, S5Options)
         check_sizes(d_model, d_state, blocks, options.conjugate)
         check_flag("bidirectional", bidirectional)
-        check_choice("discretization", discretization, RULES)
+        check_choice("discretization", discretization, (*RULES, "none"))
         check_timescales(dt_min, dt_max)
         self.d_model, self.d_state, self.blocks = d_model, d_state, blocks
         self.bidirectional = bidirectional
         self.options = options
 
         # Sections 4.2 and 4.3: HiPPO-N poles in blocks, B and C turned into their eigenbasis.
-        shape = (d_state, d_model, blocks, options.conjugate)
-        poles = initialize.block_poles(d_state, blocks, options.conjugate)
-        timescales = 1 if options.timescale == "scalar" else poles.shape[1]
+        start = initialize.start(options.init, d_state, blocks, options.conjugate)
+        timescales = 1 if options.timescale == "scalar" else start.poles.shape[1]
+        log_timescale = initialize.log_timescales(timescales, dt_min, dt_max)
         self.spectrum = Spectrum(
-            poles,
-            initialize.log_timescales(timescales, dt_min, dt_max),
+            start.poles,
+            log_timescale,
             discretization=discretization,
             stability=options.stability,
         )
-        self.B = _parameter(initialize.input_matrix(*shape))  # (2, P, H)
-        self.C = _parameter(initialize.output_matrix(*shape, options.c_init))  # (H, 2, P)
+        b = initialize.input_matrix(start, d_model)  # (2, P, H)
+        self.B = _parameter(_held(start.poles, log_timescale, b) if discretization == "none" else b)
+        self.C = _parameter(initialize.output_matrix(start, d_model, options.c_init))  # (H, 2, P)
         if bidirectional:
-            self.C_reverse = _parameter(initialize.output_matrix(*shape, options.c_init))
+            self.C_reverse = _parameter(initialize.output_matrix(start, d_model, options.c_init))
         self.D = _parameter(initialize.feedthrough(d_model))  # (H,)
 
     def _forward(
@@ -152,8 +160,8 @@ class S5(SequenceLayer):
         state = self.initial_state(u.shape[0]) if state is None else state
         directions = (False, True) if self.bidirectional else (False,)
         if steps.dt is not None:
-            v = self._project(self.B, u)
             rates, timescale = self.spectrum.rates(), self.spectrum.timescale()
+            v = self._project(self.B, u)
             for reverse in directions:
                 facts = steps.backward() if reverse else steps
                 yield timed_scan(self.spectrum.rule, rates, timescale, v, state, facts, reverse)
@@ -215,6 +223,12 @@ class S5(SequenceLayer):
             f"{self.d_model}, d_state={self.d_state}, blocks={self.blocks}, "
             f"bidirectional={self.bidirectional}, {self.options}"
         )
+
+
+def _held(poles: Tensor, log_timescale: Tensor, b: Tensor) -> Tensor:
+    """What ZOH makes of B (2, P, H)."""
+    _, gain = zoh(poles, log_timescale.exp().expand(poles.shape[1]))
+    return multiply(gain.unsqueeze(-1), b, dim=0)
 
 
 def _parameter(value: Tensor) -> nn.Parameter:

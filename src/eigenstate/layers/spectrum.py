@@ -26,12 +26,15 @@ class Spectrum(nn.Module):
     grow without bound. Δ = exp(log_timescale), one per mode or one for all, with the logarithm
     held within ±50.
 
+    With discretization "none" there is no Δ (log_timescale is None) and no λ: `poles` are the
+    multipliers a, started at exp(λ Δ); as (log(-log |a|), arg a) if "exp", else as planes.
+
     Casts to 16 bits leave both parameters in float32: rounding a pole to bfloat16 would change
     what the layer remembers. Source: Smith et al. 2023 (S5), section 3.2 and appendix B.1.
     """
 
     poles: nn.Parameter
-    log_timescale: nn.Parameter
+    log_timescale: nn.Parameter | None
 
     def __init__(
         self, poles: Tensor, log_timescale: Tensor, *, discretization: str, stability: str
@@ -39,12 +42,21 @@ class Spectrum(nn.Module):
         super().__init__()
         self.discretization = discretization
         self.stability = stability
-        re, im = poles.unbind(0)
-        # HiPPO-LegT and FouT have undamped normal parts, where "exp" has no finite logarithm.
-        stored = torch.log(-re.clamp(max=_CLIP)) if stability == "exp" else re
         dtype = torch.promote_types(torch.get_default_dtype(), torch.float32)
-        self.poles = nn.Parameter(torch.stack((stored, im)).to(dtype))  # (2, *modes)
-        self.log_timescale = nn.Parameter(log_timescale.to(dtype))
+        if discretization == "none":
+            stored, log_timescale = (
+                _stored_multipliers(poles * log_timescale.exp(), stability),
+                None,
+            )
+        else:
+            # HiPPO-LegT and FouT have undamped normal parts: "exp" has no finite logarithm there.
+            re, im = poles.unbind(0)
+            kept = torch.log(-re.clamp(max=_CLIP)) if stability == "exp" else re
+            stored = torch.stack((kept, im))
+        self.poles = nn.Parameter(stored.to(dtype))  # (2, *modes)
+        self.log_timescale = (
+            None if log_timescale is None else nn.Parameter(log_timescale.to(dtype))
+        )
 
     @property
     def modes(self) -> torch.Size:
@@ -67,22 +79,43 @@ class Spectrum(nn.Module):
 
     def timescale(self) -> Tensor:
         """Δ (P,), wide."""
-        log = self.log_timescale.to(wide(self.poles.device))
+        log = self._log_timescale().to(wide(self.poles.device))
         return log.clamp(-_LOG_LIMIT, _LOG_LIMIT).exp().expand(self.modes).flatten()
 
     def discretize(self, dt: Tensor | float | None = None) -> tuple[Tensor, Tensor]:
         """One step's multiplier and input gain, each (..., 2, P) for dt (...), wide."""
+        if self.discretization == "none" and dt is None:
+            a = self._multipliers()
+            gain = torch.zeros_like(a)
+            gain[0] = 1.0
+            return a, gain
         timescale = self.timescale()
         if dt is not None:
             dt = torch.as_tensor(dt, dtype=timescale.dtype, device=timescale.device)
             timescale = dt.unsqueeze(-1) * timescale
         return self.rule(self.rates(), timescale)
 
+    def _multipliers(self) -> Tensor:
+        """a as planes (2, P), wide, of a spectrum without timescales."""
+        stored = self.poles.to(wide(self.poles.device)).flatten(1)
+        if self.stability != "exp":
+            return stored
+        size, angle = (-stored[0].clamp(max=_LOG_LIMIT).exp()).exp(), stored[1]
+        return torch.stack((size * angle.cos(), size * angle.sin()))
+
+    def _log_timescale(self) -> Tensor:
+        if self.log_timescale is None:
+            raise ValueError(
+                "dt needs a layer with timescales: discretization='none' has learnt one interval "
+                "alone; leave dt out, or build the layer with discretization='zoh'"
+            )
+        return self.log_timescale
+
     def check_finite(self) -> None:
         """Raise ValueError naming a parameter that holds a NaN or an infinity."""
-        if math.isfinite(self.poles.sum().item() + self.log_timescale.sum().item()):
+        if math.isfinite(sum(parameter.sum().item() for parameter in self.parameters())):
             return  # a sum is finite only if every number is
-        for name, parameter in (("poles", self.poles), ("log_timescale", self.log_timescale)):
+        for name, parameter in self.named_parameters():
             if not parameter.isfinite().all():
                 raise ValueError(
                     f"spectrum.{name} holds a NaN or an infinity; training has diverged or the "
@@ -105,3 +138,16 @@ class Spectrum(nn.Module):
             return moved
 
         return super()._apply(keep_wide, recurse)
+
+
+def _stored_multipliers(exponent: Tensor, stability: str) -> Tensor:
+    """exp(exponent) as a spectrum without timescales stores it; exponent λ Δ (2, *modes)."""
+    if stability == "clip":
+        raise ValueError(
+            "stability 'clip' is about poles in continuous time, which discretization='none' does "
+            "not have; choose 'exp' or 'free'"
+        )
+    re, im = exponent.unbind(0)
+    if stability == "exp":
+        return torch.stack((torch.log(-re), im))
+    return torch.stack((re.exp() * im.cos(), re.exp() * im.sin()))

@@ -1,18 +1,22 @@
 """A stack of blocks."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from dataclasses import asdict, fields
+from typing import Any, Self, cast
 
 from torch import Tensor, nn
 
-from eigenstate.layers.checks import check_count
+from eigenstate.layers.checks import check_choice, check_count
 from eigenstate.models.block import Block
 from eigenstate.models.checks import check_sequences, check_states, without_pads
-from eigenstate.models.choice import make_layer
+from eigenstate.models.choice import LAYERS, all_options, make_layer, option_names
 from eigenstate.models.options import BlockOptions
+from eigenstate.models.pretrained import Pretrained, check_names
+
+ARGUMENTS = ("d_model", "n_layers", "layer", "activation", "dropout", "prenorm")
 
 
-class Backbone(nn.Module):
+class Backbone(Pretrained):
     """n_layers blocks, each around its own `layer`: u, y (B, L, d_model).
 
     `layer` is a short name ("s5") and `layer_options` that layer's own keywords, for instance
@@ -36,6 +40,16 @@ class Backbone(nn.Module):
         check_count("n_layers", n_layers)
         self.d_model = d_model
         self.options = options or BlockOptions()
+        self._config = {
+            "d_model": d_model,
+            "n_layers": n_layers,
+            "layer": layer,
+            **all_options(layer, layer_options),
+            "activation": activation,
+            "dropout": dropout,
+            "prenorm": prenorm,
+            **asdict(self.options),
+        }
         blocks = nn.ModuleList(
             Block(
                 make_layer(layer, d_model, layer_options),
@@ -47,6 +61,25 @@ class Backbone(nn.Module):
             for _ in range(n_layers)
         )
         self.blocks = cast("Sequence[Block]", blocks)
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """What `from_config` needs: every argument, the layer's own and the options' flat."""
+        return {"model": "backbone", **self._config}
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Self:
+        """Build a backbone from a `config`. ValueError: an unknown or missing setting."""
+        values = {name: value for name, value in config.items() if name != "model"}
+        check_choice("layer", values.get("layer"), LAYERS)
+        own = option_names(values["layer"])
+        options = [field.name for field in fields(BlockOptions)]
+        check_names(values, [*ARGUMENTS, *own, *options])
+        return cls(
+            **{name: values[name] for name in ARGUMENTS},
+            layer_options={name: values[name] for name in own},
+            options=BlockOptions(**{name: values[name] for name in options}),
+        )
 
     @property
     def bidirectional(self) -> bool:

@@ -5,45 +5,63 @@ appendix B.1; the widths of the random draws are those of the published implemen
 """
 
 import math
+from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Generator, Tensor
 
-from eigenstate.systems.hippo import eigenbasis
+from eigenstate.systems.hippo import eigenbasis, unitary_eigenbasis
 
 C_RULES = ("trunc_standard_normal", "lecun_normal", "complex_normal")
+STARTS = ("hippo", "antisymmetric", "random")
 
 
-def block_poles(d_state: int, blocks: int, conjugate: bool) -> Tensor:
-    """HiPPO-N poles of `blocks` equal blocks as planes (2, P).
+class Start(NamedTuple):
+    """The diagonal form of J blocks of n states, m modes kept of each; P = J m.
 
-    With conjugate halves the modes of negative imaginary part are kept: P = d_state / 2.
+    poles (2, P); basis V (J, 2, n, m) and inverse (J, 2, m, n) as planes, each block being
+    V diag(poles) V^-1 on what was kept.
+    """
+
+    poles: Tensor
+    basis: Tensor
+    inverse: Tensor
+
+
+def start(
+    name: str, d_state: int, blocks: int, conjugate: bool, generator: Generator | None = None
+) -> Start:
+    """Diagonalise `blocks` equal state matrices, of size n = d_state / blocks.
+
+    "hippo": HiPPO-N, the same in every block; "antisymmetric": (G - G^T) / sqrt(2) - I / 2;
+    "random": G, moved left until its slowest mode decays like the others, Re λ = -1/2. G (n, n) is
+    normal with variance 1/n, drawn for each block. With conjugate halves the n/2 modes of least
+    imaginary part are kept.
     """
     size = d_state // blocks
-    poles, _ = eigenbasis(size)
-    kept = torch.from_numpy(poles[: size // 2] if conjugate else poles).repeat(blocks)
-    return torch.view_as_real(kept).T.contiguous()
+    kept = size // 2 if conjugate else size
+    systems = [_system(name, size, generator) for _ in range(blocks if name != "hippo" else 1)]
+    systems = systems * (blocks // len(systems))
+    poles = torch.cat([torch.view_as_real(poles[:kept]).T for poles, _, _ in systems], 1)
+    return Start(
+        poles.contiguous(),
+        torch.stack([_planes(basis[:, :kept]) for _, basis, _ in systems]),
+        torch.stack([_planes(inverse[:kept]) for _, _, inverse in systems]),
+    )
 
 
-def input_matrix(
-    d_state: int, d_model: int, blocks: int, conjugate: bool, generator: Generator | None = None
-) -> Tensor:
+def input_matrix(system: Start, d_model: int, generator: Generator | None = None) -> Tensor:
     """B as planes (2, P, H): a real draw of variance 1/d_state, turned into the eigenbasis."""
+    blocks, _, size, _ = system.basis.shape
+    d_state = blocks * size
     draw = _truncated_normal((d_state, d_model), 1 / math.sqrt(d_state), generator)
-    basis = _basis(d_state, blocks, conjugate)  # (2, block, block modes)
-    rows = draw.unflatten(0, (blocks, -1))  # (J, block, H)
-    re = torch.einsum("nm,jnh->jmh", basis[0], rows).flatten(0, 1)
-    im = torch.einsum("nm,jnh->jmh", -basis[1], rows).flatten(0, 1)  # V^* conjugates
-    return torch.stack((re, im))
+    rows = draw.unflatten(0, (blocks, -1))  # (J, n, H)
+    return torch.einsum("jcmn,jnh->cjmh", system.inverse, rows).flatten(1, 2)
 
 
 def output_matrix(
-    d_state: int,
-    d_model: int,
-    blocks: int,
-    conjugate: bool,
-    rule: str,
-    generator: Generator | None = None,
+    system: Start, d_model: int, rule: str, generator: Generator | None = None
 ) -> Tensor:
     """C as planes (H, 2, P) by one of the published rules.
 
@@ -51,15 +69,16 @@ def output_matrix(
     turned into the eigenbasis; "complex_normal": variance 1/2 per part, drawn in the eigenbasis.
     """
     if rule == "complex_normal":
-        modes = d_state // 2 if conjugate else d_state
+        modes = system.poles.shape[1]
         draw = torch.randn(d_model, 2, modes, dtype=torch.float64, generator=generator)
         return draw * math.sqrt(0.5)
+    blocks, _, size, _ = system.basis.shape
+    d_state = blocks * size
     fan_in = d_state * (d_model if rule == "lecun_normal" else 1)
     draw = _truncated_normal((d_model, 2, d_state), 1 / math.sqrt(fan_in), generator)
-    rows = draw.unflatten(-1, (blocks, -1))  # (H, 2, J, block)
-    basis = _basis(d_state, blocks, conjugate)
-    turned = torch.stack([torch.einsum("hcjn,nm->hcjm", rows, plane) for plane in basis])
-    re, im = turned.flatten(-2).unbind(0)  # each (H, 2, P): C times Re V, C times Im V
+    rows = draw.unflatten(-1, (blocks, -1))  # (H, 2, J, n)
+    turned = torch.einsum("hcjn,jdnm->dhcjm", rows, system.basis).flatten(-2)
+    re, im = turned.unbind(0)  # each (H, 2, P): C times Re V, C times Im V
     return torch.stack((re[:, 0] - im[:, 1], re[:, 1] + im[:, 0]), 1)
 
 
@@ -76,12 +95,27 @@ def log_timescales(
     return low + (high - low) * torch.rand(count, dtype=torch.float64, generator=generator)
 
 
-def _basis(d_state: int, blocks: int, conjugate: bool) -> Tensor:
-    """One block's V as planes (2, block, block modes)."""
-    size = d_state // blocks
-    _, basis = eigenbasis(size)
-    kept = torch.from_numpy(basis[:, : size // 2] if conjugate else basis)
-    return torch.stack((kept.real, kept.imag))
+def _system(name: str, size: int, generator: Generator | None) -> tuple[Tensor, Tensor, Tensor]:
+    """Poles (n,) with imaginary parts ascending, V (n, n) and its inverse, complex."""
+    if name == "hippo":
+        return _unitary(*eigenbasis(size))
+    draw = torch.randn(size, size, dtype=torch.float64, generator=generator) / math.sqrt(size)
+    if name == "antisymmetric":
+        skew = (draw - draw.T) / math.sqrt(2)
+        return _unitary(*unitary_eigenbasis((skew - 0.5 * torch.eye(size)).numpy()))
+    poles, basis = torch.linalg.eig(draw)
+    order = poles.imag.argsort()
+    poles, basis = poles[order], basis[:, order]
+    return poles - (poles.real.max() + 0.5), basis, torch.linalg.inv(basis)
+
+
+def _unitary(poles: np.ndarray, basis: np.ndarray) -> tuple[Tensor, Tensor, Tensor]:
+    turned = torch.from_numpy(basis)
+    return torch.from_numpy(poles), turned, turned.mH
+
+
+def _planes(matrix: Tensor) -> Tensor:
+    return torch.stack((matrix.real, matrix.imag))
 
 
 def _truncated_normal(shape: tuple[int, ...], std: float, generator: Generator | None) -> Tensor:

@@ -1,13 +1,15 @@
 """Batches in an order that depends on the seed and the epoch alone."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils.data import DataLoader, Sampler
 
-from eigenstate.data import Batch, Samples
+from eigenstate.data import Batch, Samples, Task
+from eigenstate.training.config import ModelSettings
 
 ORDER, STEP = 0, 1  # what random numbers are for
 
@@ -22,36 +24,84 @@ class EpochSampler(Sampler[int]):
     """A new order of `size` samples for every epoch, a function of (seed, epoch).
 
     A resumed run therefore sees the batches that an uninterrupted one would have seen; the trainer
-    calls `set_epoch` by itself.
+    calls `set_epoch` by itself. `start` is where in the order to begin.
     """
 
     def __init__(self, size: int, seed: int) -> None:
         self.size = size
         self.seed = seed
         self.epoch = 0
+        self.start = 0
 
     def set_epoch(self, epoch: int) -> None:
         self.epoch = epoch
 
     def __iter__(self) -> Iterator[int]:
         generator = torch.Generator().manual_seed(derived_seed(self.seed, ORDER, self.epoch))
-        return iter(torch.randperm(self.size, generator=generator).tolist())
+        return iter(torch.randperm(self.size, generator=generator)[self.start :].tolist())
 
     def __len__(self) -> int:
         return self.size
 
 
-def shuffled_batches(data: Samples, batch_size: int, seed: int) -> DataLoader:
-    """Return batches of `data` in a new order every epoch."""
-    sampler = EpochSampler(len(data), seed)
-    return DataLoader(data, batch_size, sampler=sampler, collate_fn=data.collate)
+class ShuffledLoader(DataLoader):
+    """Batches in a new order every epoch, which can go on in the middle of one.
+
+    Its state is the number of batches of the epoch that it has handed out; the trainer keeps it in
+    the checkpoint.
+    """
+
+    def __init__(
+        self, data: Samples, batch_size: int, *, seed: int, drop_last: bool, collate: "Collate"
+    ) -> None:
+        self.order = EpochSampler(len(data), seed)
+        self.done = 0
+        super().__init__(
+            data,  # pyright: ignore[reportArgumentType]  (torch asks for its own class)
+            batch_size,
+            sampler=self.order,
+            drop_last=drop_last,
+            collate_fn=collate,
+        )
+
+    def state_dict(self) -> dict[str, int]:
+        return {"done": self.done}
+
+    def load_state_dict(self, state_dict: dict[str, int]) -> None:
+        self.done = state_dict["done"]
+
+    def __iter__(self) -> Iterator[Batch]:
+        self.order.start = self.done * (self.batch_size or 1)
+        for batch in super().__iter__():
+            self.done = (self.done + 1) % len(self)
+            yield batch
 
 
-def ordered_batches(data: Samples, batch_size: int = 256) -> DataLoader:
+class Collate:
+    """How samples become a batch: padded as the model wants it, with or without their times."""
+
+    def __init__(self, data: Samples, *, task: Task, model: ModelSettings) -> None:
+        self.data = data
+        # Published padding is an input like any other, so there is as much of it as published.
+        published = model.block_options.get("padding") == "published"
+        self.pad_to = task.max_length if published else None
+        self.use_dt = model.use_dt
+
+    def __call__(self, samples: list[Any]) -> Batch:
+        batch = self.data.collate(samples, self.pad_to)
+        return batch if self.use_dt else batch._replace(dt=None)
+
+
+def ordered_batches(data: Samples, batch_size: int, collate: Collate) -> DataLoader:
     """Return batches of `data` in its own order."""
-    return DataLoader(data, batch_size, collate_fn=data.collate)
+    return DataLoader(data, batch_size, collate_fn=collate)  # pyright: ignore[reportArgumentType]
 
 
 def lengths_of(batch: Batch) -> Tensor | None:
     """Return the lengths, or None if no row is padded: a layer is faster when it need not look."""
     return batch.lengths if bool((batch.lengths < batch.u.shape[1]).any()) else None
+
+
+def output(model: nn.Module, batch: Batch) -> Any:
+    """Return what `model` makes of a batch, without its state."""
+    return model(batch.u, dt=batch.dt, lengths=lengths_of(batch))[0]

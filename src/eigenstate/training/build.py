@@ -4,14 +4,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
+from torch import nn
 
 from eigenstate.data import Task
-from eigenstate.models import Backbone, Classifier
+from eigenstate.models import Backbone, Classifier, Regressor, Retrieval
+from eigenstate.models.choice import make_block_options, make_encoder
+from eigenstate.models.encoders import Encoder
 from eigenstate.training.config import ModelSettings
 
+ENCODERS = {"channels": "linear", "tokens": "one-hot", "images": "image"}
 
-def build_model(settings: ModelSettings, task: Task) -> Classifier:
-    """Return a new classifier for `task`, in float32 whatever torch's default is.
+
+def build_model(settings: ModelSettings, task: Task) -> nn.Module:
+    """Return a new model for `task`, in float32 whatever torch's default is.
 
     ValueError or TypeError: a setting that no model can have, named.
     """
@@ -25,8 +30,19 @@ def build_model(settings: ModelSettings, task: Task) -> Classifier:
             activation=s.activation,
             dropout=s.dropout,
             prenorm=s.prenorm,
+            options=make_block_options(s.block_options),
         )
-        return Classifier(task.d_input, task.n_classes, backbone=backbone, pooling=s.pooling)
+        encoder = _encoder(s, task)
+        if task.kind == "regression":
+            return Regressor(encoder, task.n_outputs, backbone=backbone)
+        if task.kind == "retrieval":
+            return Retrieval(encoder, task.n_classes, backbone=backbone)
+        return Classifier(encoder, task.n_classes, backbone=backbone, pooling=s.pooling)
+
+
+def _encoder(settings: ModelSettings, task: Task) -> Encoder:
+    name = settings.encoder or ENCODERS[task.inputs]
+    return make_encoder(name, task.d_input, settings.d_model, settings.encoder_options)
 
 
 @contextmanager

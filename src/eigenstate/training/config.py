@@ -6,6 +6,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+from eigenstate.layers.checks import check_choice
+from eigenstate.training.optimizers import GROUPINGS
+from eigenstate.training.schedules import SCHEDULES
+
 
 def told(text: str, metavar: str) -> dict[str, str]:
     """What the command line says about a setting."""
@@ -14,7 +18,7 @@ def told(text: str, metavar: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class ModelSettings:
-    """The classifier: a linear encoder, the backbone, a pooling, a linear decoder."""
+    """The model: an encoder, the backbone, and the head that the task asks for."""
 
     d_model: int = field(default=64, metadata=told("width of every block", "N"))
     n_layers: int = field(default=4, metadata=told("number of blocks", "N"))
@@ -33,6 +37,20 @@ class ModelSettings:
         default=True, metadata=told("norm before the layer, not after the block", "BOOL")
     )
     pooling: str = field(default="mean", metadata=told("over time: mean or last", "NAME"))
+    block_options: dict[str, Any] = field(
+        default_factory=dict,
+        metadata=told("more of a block: --model.block_options.norm batch, ...", "{...}"),
+    )
+    encoder: str | None = field(
+        default=None, metadata=told("linear, one-hot, embedding or image", "NAME")
+    )
+    encoder_options: dict[str, Any] = field(
+        default_factory=dict,
+        metadata=told("its own: --model.encoder_options.append_dt ...", "{...}"),
+    )
+    use_dt: bool = field(
+        default=True, metadata=told("false: samples count as evenly spaced", "BOOL")
+    )
 
 
 @dataclass(frozen=True)
@@ -50,6 +68,22 @@ class TrainingSettings:
     offset_noise: float = field(
         default=0.0, metadata=told("deviation of a constant added to each channel in training", "S")
     )
+    grouping: str = field(
+        default="default",
+        metadata=told("parameters that learn alike: default, standard, ...", "NAME"),
+    )
+    dt_global: bool = field(
+        default=False, metadata=told("timescales learn like the other matrices", "BOOL")
+    )
+    schedule: str = field(
+        default="cosine", metadata=told("of the learning rate: cosine, or s5 as published", "NAME")
+    )
+    drop_last: bool = field(
+        default=False, metadata=told("leave out an epoch's last, smaller batch", "BOOL")
+    )
+    select: str = field(
+        default="last", metadata=told("epoch to judge: last, or best on validation data", "NAME")
+    )
     threads: int | None = field(
         default=None, metadata=told("CPU threads; results depend on them slightly", "N")
     )
@@ -57,6 +91,9 @@ class TrainingSettings:
     def __post_init__(self) -> None:
         threads = 1 if self.threads is None else self.threads
         _at_least(1, epochs=self.epochs, batch_size=self.batch_size, threads=threads)
+        check_choice("training.grouping", self.grouping, GROUPINGS)
+        check_choice("training.schedule", self.schedule, SCHEDULES)
+        check_choice("training.select", self.select, ("last", "best"))
         _at_least(
             0,
             lr=self.lr,

@@ -3,21 +3,35 @@
 import pytorch_lightning as pl
 from torch.utils.data import DataLoader
 
-from eigenstate.data import Splits
-from eigenstate.training.batches import ordered_batches, shuffled_batches
+from eigenstate.data import Splits, Task
+from eigenstate.training.batches import Collate, ShuffledLoader, ordered_batches
+from eigenstate.training.config import RunSettings
 
 
 class SplitsModule(pl.LightningDataModule):
-    """Shuffled training batches, and the test set to watch (nothing is chosen by it)."""
+    """Shuffled training batches, and what is watched meanwhile: validation, or else test data."""
 
-    def __init__(self, splits: Splits, *, batch_size: int, seed: int = 0) -> None:
+    def __init__(self, splits: Splits, *, task: Task, settings: RunSettings) -> None:
         super().__init__()
         self.splits = splits
-        self.batch_size = batch_size
-        self.seed = seed
+        self.task = task
+        self.settings = settings
+
+    @property
+    def steps_per_epoch(self) -> int:
+        return len(self.train_dataloader())
 
     def train_dataloader(self) -> DataLoader:
-        return shuffled_batches(self.splits.train, self.batch_size, self.seed)
+        data, training = self.splits.train, self.settings.training
+        return ShuffledLoader(
+            data,
+            training.batch_size,
+            seed=self.settings.seed,
+            drop_last=training.drop_last,
+            collate=Collate(data, task=self.task, model=self.settings.model),
+        )
 
     def val_dataloader(self) -> DataLoader:
-        return ordered_batches(self.splits.test)
+        data = self.splits.validation or self.splits.test
+        collate = Collate(data, task=self.task, model=self.settings.model)
+        return ordered_batches(data, self.settings.training.batch_size, collate)

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from eigenstate.data import Batch
-from eigenstate.training.batches import lengths_of
+from eigenstate.training.batches import output
 
 
 class NonFiniteError(FloatingPointError):
@@ -49,8 +49,8 @@ def _bad_output(model: nn.Module, batch: Batch) -> str | None:
     bad: list[str] = []
 
     def watch(name: str):
-        def hook(_module: nn.Module, _inputs: object, output: object) -> None:
-            y = output[0] if isinstance(output, tuple) else output
+        def hook(_module: nn.Module, _inputs: object, result: object) -> None:
+            y = result[0] if isinstance(result, tuple) else result
             if isinstance(y, Tensor) and not torch.isfinite(y).all():
                 bad.append(name)
 
@@ -61,7 +61,7 @@ def _bad_output(model: nn.Module, batch: Batch) -> str | None:
     ]
     try:
         with torch.no_grad():
-            model(batch.u, lengths=lengths_of(batch))
+            output(model, batch)
     finally:
         for handle in handles:
             handle.remove()

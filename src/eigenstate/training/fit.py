@@ -12,17 +12,26 @@ from typing import Any
 
 import pytorch_lightning as pl
 import torch
+from torch import nn
 
-from eigenstate.data import Splits, Standardizer
+from eigenstate.data import Splits, Task
 from eigenstate.files import remove_leftovers
 from eigenstate.inspection.plots import save_learning_curve
 from eigenstate.training.datamodule import SplitsModule
-from eigenstate.training.log import EpochLog, WholeFiles
+from eigenstate.training.log import EpochLog, WholeFiles, best_row
+from eigenstate.training.objectives import OBJECTIVES, Objective
 from eigenstate.training.progress import ProgressLine
-from eigenstate.training.runs import Run
+from eigenstate.training.runs import Run, RunError
 from eigenstate.training.summary import summarise
-from eigenstate.training.tasks import ClassificationTask
-from eigenstate.training.trained import load_trained, new_model
+from eigenstate.training.tasks import SequenceTask
+from eigenstate.training.trained import (
+    fit_standardizer,
+    load_splits,
+    load_trained,
+    new_model,
+    prepared,
+    score,
+)
 
 
 class Interrupted(Exception):
@@ -33,11 +42,12 @@ class Interrupted(Exception):
         self.exit_code = 128 + signal_number
 
 
-def train(run: Run, *, progress: bool = True) -> dict[str, Any]:
+def train(run: Run, splits: Splits | None = None, *, progress: bool = True) -> dict[str, Any]:
     """Train `run` to its last epoch and return the summary that metrics.json then holds.
 
     A run that has a checkpoint goes on from it and ends as if it had never stopped. Test figures
-    are those of the last epoch. The global random state is left as it was.
+    are those of the last epoch, or of the epoch best on validation data if settings say so.
+    `splits` are the data of the run's task, where they are in memory already. The global random state is left as it was.
     Interrupted: Ctrl-C or SIGTERM. NonFiniteError: a loss, gradient or parameter was not finite.
     RunError, CheckpointError: the run folder cannot be used.
     """
@@ -49,28 +59,73 @@ def train(run: Run, *, progress: bool = True) -> dict[str, Any]:
             load_trained(run)  # whatever is wrong with it is said now, and clearly
         torch.manual_seed(s.seed)
         task, model = new_model(run)
-        splits = task.load(s.data)
-        standardizer = Standardizer.fit(splits.train)
-        splits = Splits(*map(standardizer.apply, splits))
+        splits = load_splits(run) if splits is None else splits
+        standardizer = fit_standardizer(task, splits)
+        splits = prepared(splits, standardizer)
+        module, data = _module(run, model, task, splits)
         log = EpochLog(run, standardizer)
-        trainer = pl.Trainer(
-            accelerator="cpu",
-            max_epochs=s.training.epochs,
-            callbacks=[log, ProgressLine(s, splits)] if progress else [log],
-            plugins=[WholeFiles()],
-            logger=False,
-            enable_checkpointing=False,
-            enable_progress_bar=False,
-            enable_model_summary=False,
-            num_sanity_val_steps=0,
-        )
-        module = ClassificationTask(model, s.training, seed=s.seed)
-        data = SplitsModule(splits, batch_size=s.training.batch_size, seed=s.seed)
-        _fit(trainer, module, data, checkpoint)
-        summary = summarise(run, log.rows, model)
+        shown = [ProgressLine(s, splits=splits, log=log)] if progress else []
+        _fit(_trainer(s.training.epochs, [log, *shown]), module, data, checkpoint)
+        row = _judged(run, log.rows, splits, module.objective)
+        summary = summarise(run, row, log.rows, model)
     run.write_summary(summary)
-    _draw(run, log.rows)
+    _draw(run, log.rows, module.objective)
     return summary
+
+
+def _module(
+    run: Run, model: nn.Module, task: Task, splits: Splits
+) -> tuple[SequenceTask, SplitsModule]:
+    """Return what is learnt and what it is learnt from. RunError: it asks for what is not there."""
+    s = run.settings
+    watched = "test" if splits.validation is None else "validation"
+    if watched == "test" and s.training.select == "best":
+        raise RunError(
+            f"{run.config}: training.select 'best' needs validation data, and the task "
+            f"{task.name!r} has none; use 'last'"
+        )
+    data = SplitsModule(splits, task=task, settings=s)
+    if data.steps_per_epoch == 0:
+        raise RunError(
+            f"{run.config}: training.drop_last leaves nothing of {len(splits.train)} sequences in "
+            f"batches of {s.training.batch_size}; make training.batch_size smaller"
+        )
+    module = SequenceTask(
+        model,
+        OBJECTIVES[task.kind],
+        settings=s.training,
+        steps_per_epoch=data.steps_per_epoch,
+        seed=s.seed,
+        watched=watched,
+    )
+    return module, data
+
+
+def _trainer(epochs: int, callbacks: list[pl.Callback]) -> pl.Trainer:
+    return pl.Trainer(
+        accelerator="cpu",
+        max_epochs=epochs,
+        callbacks=callbacks,
+        plugins=[WholeFiles()],
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        num_sanity_val_steps=0,
+    )
+
+
+def _judged(
+    run: Run, rows: list[dict[str, float]], splits: Splits, objective: Objective
+) -> dict[str, float]:
+    """Return the row of the epoch to be judged, with the test figures if it lacks them."""
+    if splits.validation is None:
+        return rows[-1]
+    row, name = rows[-1], f"validation_{objective.name}"
+    if run.settings.training.select == "best":
+        row = best_row(rows, name, objective.sign)
+    result = score(run, load_trained(run).model, splits.test)
+    return {**row, "test_loss": result.loss, f"test_{objective.name}": result.figure}
 
 
 def _fit(
@@ -90,13 +145,18 @@ def _fit(
             signal.signal(signal.SIGINT, on_interrupt)
 
 
-def _draw(run: Run, rows: list[dict[str, float]]) -> None:
-    last = rows[-1]
-    title = f"{run.settings.task}: {last['test_accuracy']:.2%} of the test set right"
+def _draw(run: Run, rows: list[dict[str, float]], objective: Objective) -> None:
     try:
-        save_learning_curve(rows, run.picture, title=f"{title} after {last['epoch']} epochs")
+        save_learning_curve(rows, run.picture, title=_title(run, rows, objective))
     except ImportError as error:
         print(f"{run.picture} was not drawn: {error}", file=sys.stderr)
+
+
+def _title(run: Run, rows: list[dict[str, float]], objective: Objective) -> str:
+    last = rows[-1]
+    watched = "validation" if "validation_loss" in last else "test"
+    figure = objective.text(last[f"{watched}_{objective.name}"])
+    return f"{run.settings.task}: {watched} {objective.words} {figure} after {len(rows)} epochs"
 
 
 @contextmanager

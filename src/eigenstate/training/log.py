@@ -1,4 +1,4 @@
-"""What is written down at the end of every epoch."""
+"""What is written down as a run goes on."""
 
 import time
 from pathlib import Path
@@ -12,45 +12,78 @@ from eigenstate.training.checkpoints import read_checkpoint, write_checkpoint
 from eigenstate.training.finite import check_parameters
 from eigenstate.training.runs import Run
 
+# Seconds of training after which checkpoint.pt is replaced in the middle of an epoch.
+SAVE_EVERY = 60.0
+
 
 class EpochLog(pl.Callback):
     """Appends a row to metrics.csv and replaces checkpoint.pt, which holds the rows as well.
 
-    The checkpoint also holds what the inputs were standardised by. Parameters that are not finite
-    are never saved: the run stops instead, and the checkpoint before them stays.
+    The checkpoint also holds what the inputs were standardised by, and what the epoch's mean loss
+    is made of. An epoch that takes long is saved every minute, too. The best epoch on what is
+    watched is in best.pt, if such a one is to be judged. Parameters that are not finite are never
+    saved: the run stops instead, and the checkpoint before them stays.
     """
 
-    def __init__(self, run: Run, standardizer: Standardizer) -> None:
+    def __init__(self, run: Run, standardizer: Standardizer | None) -> None:
         self.run = run
         self.standardizer = standardizer
         self.rows: list[dict[str, float]] = []
-        self.started = 0.0
+        self.losses, self.seen, self.seconds = 0.0, 0, 0.0
+        self.begun = self.saved = 0.0
 
     def state_dict(self) -> dict[str, Any]:
-        return {"rows": self.rows}
+        seconds = self.seconds + time.perf_counter() - self.begun if self.seen else 0.0
+        return {"rows": self.rows, "losses": self.losses, "seen": self.seen, "seconds": seconds}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.rows = list(state_dict["rows"])
+        self.losses, self.seen = state_dict["losses"], state_dict["seen"]
+        self.seconds = state_dict["seconds"]
 
     def on_save_checkpoint(self, trainer: pl.Trainer, _module: Any, checkpoint: dict) -> None:
-        checkpoint["standardizer"] = self.standardizer.state()
+        checkpoint["standardizer"] = self.standardizer and self.standardizer.state()
+        checkpoint["epochs"] = len(self.rows)
 
     def on_train_epoch_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        self.started = time.perf_counter()
+        self.begun = self.saved = time.perf_counter()
+
+    def on_train_batch_end(
+        self, trainer: pl.Trainer, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        size = len(batch.labels)
+        self.losses += float(outputs["loss"]) * size
+        self.seen += size
+        last = batch_idx + 1 >= trainer.num_training_batches
+        if not last and time.perf_counter() - self.saved >= SAVE_EVERY:
+            check_parameters(pl_module.model, step=trainer.global_step)
+            trainer.save_checkpoint(self.run.checkpoint)
+            self.saved = time.perf_counter()
 
     def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: Any) -> None:
         check_parameters(pl_module.model, step=trainer.global_step)
         measured = trainer.callback_metrics
-        names = ("train_loss", "test_loss", "test_accuracy")
+        names = [f"{pl_module.watched}_{name}" for name in ("loss", pl_module.objective.name)]
         self.rows.append(
             {
                 "epoch": trainer.current_epoch + 1,
+                "train_loss": self.losses / self.seen,
                 **{name: float(measured[name]) for name in names},
-                "seconds": round(time.perf_counter() - self.started, 3),
+                "seconds": round(self.seconds + time.perf_counter() - self.begun, 3),
             }
         )
+        self.losses, self.seen, self.seconds = 0.0, 0, 0.0
         self.run.write_metrics(self.rows)
+        if self.run.settings.training.select == "best":
+            best = best_row(self.rows, names[1], pl_module.objective.sign)
+            if best is self.rows[-1]:
+                trainer.save_checkpoint(self.run.best)
         trainer.save_checkpoint(self.run.checkpoint)
+
+
+def best_row(rows: list[dict[str, float]], name: str, sign: int) -> dict[str, float]:
+    """Return the row whose figure is best; the first of equals."""
+    return max(rows, key=lambda row: sign * row[name])
 
 
 class WholeFiles(TorchCheckpointIO):

@@ -98,8 +98,8 @@ def _roles(model: nn.Module) -> dict[int, str]:
     found: dict[int, str] = {}
     for module in model.modules():
         if isinstance(module, Spectrum):
-            found[id(module.poles)] = "poles"
-            found[id(module.log_timescale)] = "timescale"
+            for name, parameter in module.named_parameters():
+                found[id(parameter)] = "poles" if name == "poles" else "timescale"
         elif isinstance(module, SequenceLayer):
             for name, parameter in module.named_parameters(recurse=False):
                 if name in ROLES:

@@ -1,5 +1,6 @@
 """Recipes that travel inside the package, and the reading of any settings file."""
 
+import itertools
 import re
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -47,6 +48,13 @@ def presets() -> dict[str, Traversable]:
     folder = files("eigenstate") / "presets"
     found = {file.name.removesuffix(".yaml"): file for file in folder.iterdir()}
     return dict(sorted(found.items()))
+
+
+def about(file: Traversable) -> str:
+    """Return the first sentence of the comment at the head of a preset."""
+    lines = file.read_text(encoding="utf-8").splitlines()
+    head = itertools.takewhile(lambda line: line.startswith("#"), lines)
+    return re.split(r"(?<=[.?])\s", " ".join(line.lstrip("# ") for line in head))[0]
 
 
 def read_preset(name: str | None, task: str | None = None) -> dict[str, Any]:

@@ -2,12 +2,14 @@
 
 import shutil
 import sys
+from typing import Any
 
 import pytorch_lightning as pl
 from tqdm import tqdm
 
 from eigenstate.data import Splits
 from eigenstate.training.config import RunSettings
+from eigenstate.training.log import EpochLog
 
 BAR = "{desc}  {bar:24}"
 
@@ -15,19 +17,21 @@ BAR = "{desc}  {bar:24}"
 class ProgressLine(pl.Callback):
     """A bar for the whole run on a terminal; ten plain lines where nobody watches."""
 
-    def __init__(self, settings: RunSettings, splits: Splits) -> None:
+    def __init__(self, settings: RunSettings, *, splits: Splits, log: EpochLog) -> None:
         self.settings = settings
+        self.record = log
         self.splits = splits
         self.epochs = settings.training.epochs
         self.watched = sys.stderr.isatty()
         self.bar: tqdm | None = None
 
-    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+    def on_train_start(self, trainer: pl.Trainer, pl_module: Any) -> None:
         size = sum(parameter.numel() for parameter in pl_module.parameters())
+        model = type(pl_module.model).__name__.lower()
         print(
             f"{self.settings.task}: {len(self.splits.train):,} sequences to learn from, "
             f"{len(self.splits.test):,} to test on\n"
-            f"{self.settings.model.layer.upper()} classifier: {size:,} parameters",
+            f"{self.settings.model.layer.upper()} {model}: {size:,} parameters",
             file=sys.stderr,
         )
         self.bar = tqdm(
@@ -44,12 +48,13 @@ class ProgressLine(pl.Callback):
         if self.bar is not None:
             self.bar.update(trainer.global_step - self.bar.n)
 
-    def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+    def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: Any) -> None:
         epoch = trainer.current_epoch + 1
-        m = trainer.callback_metrics
+        row, objective = self.record.rows[-1], pl_module.objective
+        figure = objective.text(row[f"{pl_module.watched}_{objective.name}"])
         text = (
             f"epoch {epoch:>{len(str(self.epochs))}}/{self.epochs}"
-            f"  loss {m['train_loss']:.4f}  test accuracy {m['test_accuracy']:7.2%}"
+            f"  loss {row['train_loss']:.4f}  {pl_module.watched} {objective.words} {figure:>7}"
         )
         if self.bar is not None and self.watched:
             self.bar.bar_format = BAR + "  {remaining} left"

@@ -19,7 +19,8 @@ class RunError(RuntimeError):
 
 
 class Run:
-    """One run: config.yaml, metrics.csv, metrics.json, checkpoint.pt, learning_curve.png.
+    """One run: config.yaml, metrics.csv, metrics.json, checkpoint.pt, learning_curve.png, and
+    best.pt where the best epoch is to be judged.
 
     Every file is replaced whole, so that a run killed at any moment can be read and resumed.
     """
@@ -31,6 +32,7 @@ class Run:
         self.metrics = folder / "metrics.csv"
         self.summary = folder / "metrics.json"
         self.checkpoint = folder / "checkpoint.pt"
+        self.best = folder / "best.pt"
         self.picture = folder / "learning_curve.png"
 
     @classmethod

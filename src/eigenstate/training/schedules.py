@@ -3,6 +3,8 @@
 import math
 from collections.abc import Callable
 
+SCHEDULES = ("cosine", "s5")
+
 
 def warmup_cosine(total_steps: int, warmup_steps: int = 0) -> Callable[[int], float]:
     """Return step -> factor on the learning rate, for steps 0 .. total_steps - 1.
@@ -22,7 +24,7 @@ def warmup_cosine(total_steps: int, warmup_steps: int = 0) -> Callable[[int], fl
     return factor
 
 
-def s5_schedule(steps_per_epoch: int, epochs: int, warmup_epochs: int) -> Callable[[int], float]:
+def s5_schedule(steps_per_epoch: int, epochs: int, warmup_epochs: float) -> Callable[[int], float]:
     """Return step -> factor on the learning rate, as the S5 paper's official code has it.
 
     That code sets the rate after each step, for the next one. So the first step is taken at the

@@ -12,15 +12,17 @@ from eigenstate.training.runs import Run
 PACKAGES = ("eigenstate", "torch", "numpy", "numba", "pytorch-lightning")
 
 
-def summarise(run: Run, rows: list[dict[str, float]], model: nn.Module) -> dict[str, Any]:
-    """Return the figures of the last epoch, the size of the model, the time and the versions."""
-    s, last = run.settings, rows[-1]
+def summarise(
+    run: Run, row: dict[str, float], rows: list[dict[str, float]], model: nn.Module
+) -> dict[str, Any]:
+    """Return the figures of the judged epoch, the size of the model, the time and the versions."""
+    s = run.settings
     return {
         "task": s.task,
         "preset": s.preset,
         "seed": s.seed,
-        "epochs": last["epoch"],
-        **{name: last[name] for name in ("train_loss", "test_loss", "test_accuracy")},
+        "epochs": len(rows),
+        **{name: value for name, value in row.items() if name != "seconds"},
         "parameters": sum(p.numel() for p in model.parameters()),
         "seconds": round(sum(row["seconds"] for row in rows), 1),
         "threads": torch.get_num_threads(),

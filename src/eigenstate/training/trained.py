@@ -1,61 +1,65 @@
 """What a run has learnt, ready to use, and how good it is. Knows no trainer."""
 
+from pathlib import Path
 from typing import NamedTuple
 
 import torch
-import torch.nn.functional as F
+from torch import nn
 
-from eigenstate.data import Sequences, Standardizer, Task, get_task
+from eigenstate.data import Samples, Sequences, Splits, Standardizer, Task, get_task
 from eigenstate.files import CheckpointError
-from eigenstate.models import Classifier
-from eigenstate.training.batches import lengths_of, ordered_batches
+from eigenstate.training.batches import Collate, ordered_batches, output
 from eigenstate.training.build import build_model
 from eigenstate.training.checkpoints import read_checkpoint
+from eigenstate.training.objectives import OBJECTIVES
 from eigenstate.training.runs import Run, RunError
 
 
 class Trained(NamedTuple):
     """A model in evaluation mode, what its inputs go through first, its task and its age."""
 
-    model: Classifier
-    standardizer: Standardizer
+    model: nn.Module
+    standardizer: Standardizer | None
     task: Task
     epoch: int
 
 
 class Score(NamedTuple):
-    """correct of total, and the mean cross-entropy in nats."""
+    """The objective's figure over `total` sequences, and the mean loss."""
 
-    correct: int
+    figure: float
     total: int
     loss: float
 
-    @property
-    def accuracy(self) -> float:
-        return self.correct / self.total
-
 
 def load_trained(run: Run) -> Trained:
-    """Rebuild the model of a run from its config.yaml and checkpoint.pt.
+    """Rebuild the model of a run from its config.yaml and checkpoint.pt, or best.pt if asked for.
 
     CheckpointError, RunError: a file that is missing, damaged or does not fit the other.
     """
+    best = run.settings.training.select == "best" and run.best.exists()
+    return load_checkpoint(run, run.best if best else run.checkpoint)
+
+
+def load_checkpoint(run: Run, path: Path) -> Trained:
+    """Rebuild the model of a run from its config.yaml and one of its checkpoints."""
     task, model = new_model(run)
-    checkpoint = read_checkpoint(run.checkpoint)
+    checkpoint = read_checkpoint(path)
     try:
         weights = {
             name.removeprefix("model."): value for name, value in checkpoint["state_dict"].items()
         }
-        standardizer = Standardizer.from_state(checkpoint["standardizer"])
-        epoch = int(checkpoint["epoch"]) + 1
+        kept = checkpoint["standardizer"]
+        standardizer = None if kept is None else Standardizer.from_state(kept)
+        epoch = int(checkpoint["epochs"])
     except (KeyError, ValueError, TypeError, AttributeError) as error:
-        raise CheckpointError(f"{run.checkpoint}: is not a checkpoint of a run: {error}") from None
-    _check_fit(model, weights, run)
+        raise CheckpointError(f"{path}: is not a checkpoint of a run: {error}") from None
+    _check_fit(model, weights, run.config, path)
     model.load_state_dict(weights)
     return Trained(model.eval(), standardizer, task, epoch)
 
 
-def new_model(run: Run) -> tuple[Task, Classifier]:
+def new_model(run: Run) -> tuple[Task, nn.Module]:
     """Return the task of a run and a new model for it. RunError: config.yaml asks for nonsense."""
     try:
         task = get_task(run.settings.task)
@@ -64,7 +68,17 @@ def new_model(run: Run) -> tuple[Task, Classifier]:
         raise RunError(f"{run.config}: {error}") from None
 
 
-def _check_fit(model: Classifier, weights: dict[str, torch.Tensor], run: Run) -> None:
+def load_splits(run: Run) -> Splits:
+    """Load the data of a run's task. RunError: they are not there, or not what they should be."""
+    try:
+        return get_task(run.settings.task).load(run.settings.data)
+    except (ValueError, OSError) as error:
+        raise RunError(f"{run.folder}: {error}") from None
+
+
+def _check_fit(
+    model: nn.Module, weights: dict[str, torch.Tensor], config: Path, path: Path
+) -> None:
     """Raise CheckpointError if the weights are not those of such a model; names the first."""
     expected = {name: tuple(value.shape) for name, value in model.state_dict().items()}
     found = {name: tuple(value.shape) for name, value in weights.items()}
@@ -72,17 +86,43 @@ def _check_fit(model: Classifier, weights: dict[str, torch.Tensor], run: Run) ->
     if wrong:
         first = wrong[0]
         raise CheckpointError(
-            f"{run.checkpoint}: does not fit the model of {run.config} in {len(wrong)} parameters; "
+            f"{path}: does not fit the model of {config} in {len(wrong)} parameters; "
             f"first {first}: expected {expected.get(first, 'none')}, got {found.get(first, 'none')}"
         )
 
 
 @torch.no_grad()
-def score(model: Classifier, data: Sequences) -> Score:
-    """Judge `model`, as it is, on standardised data."""
-    correct, loss = 0, 0.0
-    for batch in ordered_batches(data):
-        logits, _ = model(batch.u, lengths=lengths_of(batch))
-        correct += int((logits.argmax(dim=-1) == batch.labels).sum())
-        loss += float(F.cross_entropy(logits, batch.labels, reduction="sum"))
-    return Score(correct, len(data), loss / len(data))
+def score(run: Run, model: nn.Module, data: Samples) -> Score:
+    """Judge `model`, as it is, on data that went through what its inputs go through."""
+    task = get_task(run.settings.task)
+    objective = OBJECTIVES[task.kind]
+    figure, loss, total = 0.0, 0.0, 0
+    collate = Collate(data, task=task, model=run.settings.model)
+    for batch in ordered_batches(data, run.settings.training.batch_size, collate):
+        made, size = output(model, batch), len(batch.labels)
+        figure += float(objective.figure(made, batch)) * size
+        loss += float(objective.loss(made, batch)) * size
+        total += size
+    return Score(figure / total, total, loss / total)
+
+
+def fit_standardizer(task: Task, splits: Splits) -> Standardizer | None:
+    """Learn from the training set what inputs go through first, if the task asks for it."""
+    return Standardizer.fit(_sequences(splits.train)) if task.standardize else None
+
+
+def prepared(splits: Splits, standardizer: Standardizer | None) -> Splits:
+    """Return the splits as a model sees them."""
+    if standardizer is None:
+        return splits
+    train, test, validation = splits
+    return Splits(
+        standardizer.apply(_sequences(train)),
+        standardizer.apply(_sequences(test)),
+        None if validation is None else standardizer.apply(_sequences(validation)),
+    )
+
+
+def _sequences(data: Samples) -> Sequences:
+    assert isinstance(data, Sequences), "only sequences of channels are standardised"
+    return data

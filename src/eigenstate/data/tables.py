@@ -1,0 +1,260 @@
+"""Tables of a user: one row a sample, in csv or parquet. The one door to pyarrow.
+
+The columns are id, time, any number of channels, and label; `Columns` gives them other names.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from eigenstate.data.series import Kind, Series
+
+NULLS = ["", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which column is what.
+
+    Without a column `time` samples are one interval apart; without `label` nothing is asked.
+    `group` names a column whose series stay in one part of a split; by default each id is its own.
+    `channels` are all other columns, in their order, unless they are named here.
+    """
+
+    id: str = "id"
+    time: str = "time"
+    label: str = "label"
+    group: str | None = None
+    channels: Sequence[str] | None = None
+
+
+@dataclass(frozen=True)
+class _Table:
+    """The columns of one file, and how to speak of one of its rows."""
+
+    path: Path
+    first_row: int  # 2 under a csv header, 0 in a parquet file
+    columns: dict[str, Any]  # of pyarrow
+
+    def at(self, row: int) -> str:
+        return f"{self.path}, row {row + self.first_row}"
+
+
+def read_table(path: Path, kind: Kind, columns: Columns) -> Series:
+    """Read a .csv or .parquet file; a csv has a header and commas.
+
+    Rows of one id are one series, in their order. A time is a number or a date (in seconds). An
+    empty field, ? or NaN is a missing value. A class must be the same in all rows of an id; a
+    regression's label is asked where it stands, and nothing where it is empty.
+    ValueError naming file and row (a csv's header is row 1): not a table, a row of another width,
+    a column that is missing or no number, an id or a time that is missing, a time not later than
+    the one before, a class that changes.
+    """
+    texts = [columns.id, columns.group] + [columns.label] * (kind == "classification")
+    table = _read_parquet(path) if path.suffix == ".parquet" else _read_csv(path, texts)
+    count = len(next(iter(table.columns.values()))) if table.columns else 0
+    if count == 0:
+        raise ValueError(f"{path}: expected at least one row below the column names, got none")
+    if columns.id not in table.columns:
+        raise ValueError(
+            f"{path}: expected a column {columns.id!r} that says which series a row belongs to, "
+            f"got the columns {list(table.columns)}"
+        )
+    ids = _texts(table, columns.id)
+    _check_present(table, columns.id, ids)
+    rows = _rows_of(ids)
+    names = _channels(table, columns)
+    values = np.stack([_numbers(table, name) for name in names], axis=1)  # (rows, C)
+    groups = _constant(table, rows, columns.group) if columns.group is not None else tuple(rows)
+    labels, targets = None, None
+    if columns.label in table.columns:
+        if kind == "classification":
+            labels = _constant(table, rows, columns.label)
+        else:
+            numbers = _numbers(table, columns.label)[:, None]
+            targets = tuple(numbers[where] for where in rows.values())
+    return Series(
+        names=tuple(f"{path}, {columns.id} {name!r}" for name in rows),
+        groups=groups,
+        channels=names,
+        values=tuple(values[where] for where in rows.values()),
+        times=_times(table, rows, columns) if columns.time in table.columns else None,
+        labels=labels,
+        targets=targets,
+    )
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def _read_csv(path: Path, texts: Sequence[str | None]) -> _Table:
+    pyarrow = _pyarrow()
+    if path.stat().st_size == 0:
+        raise ValueError(f"{path}: the file is empty")
+    convert = pyarrow.csv.ConvertOptions(
+        null_values=NULLS,
+        strings_can_be_null=True,
+        column_types={name: pyarrow.string() for name in texts if name is not None},
+    )
+    # One thread, for then an error says which row it is about.
+    read = pyarrow.csv.ReadOptions(use_threads=False)
+    try:
+        table = pyarrow.csv.read_csv(path, read_options=read, convert_options=convert)
+    except pyarrow.ArrowException as error:
+        raise ValueError(f"{path}{_place(path)}: not a table: {error}") from None
+    if any(pyarrow.types.is_binary(kind) for kind in table.schema.types):
+        raise ValueError(f"{path}{_place(path)}: not a table of text")
+    return _table(path, 2, table)
+
+
+def _read_parquet(path: Path) -> _Table:
+    pyarrow = _pyarrow()
+    try:
+        # Not read_table: that reads folders of files, and gives columns to folder names.
+        table = pyarrow.parquet.ParquetFile(path).read()
+    except (pyarrow.ArrowException, OSError) as error:
+        raise ValueError(f"{path}: not a whole parquet file: {error}") from None
+    return _table(path, 0, table)
+
+
+def _table(path: Path, first_row: int, table: Any) -> _Table:
+    names = table.column_names
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise ValueError(f"{path}: the columns {repeated} come more than once; rename them")
+    return _Table(path, first_row, {name: table.column(name) for name in names})
+
+
+def _place(path: Path) -> str:
+    """Return the first line that is not UTF-8, in words; nothing if all are."""
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError as error:
+                byte = f"byte {error.start + 1} of the line, 0x{line[error.start]:02x}"
+                return f", line {number} ({byte}, is not UTF-8; save the file as UTF-8)"
+    return ""
+
+
+def _pyarrow() -> Any:
+    try:
+        import pyarrow
+        import pyarrow.compute
+        import pyarrow.csv
+        import pyarrow.parquet
+    except ImportError:
+        raise ImportError("tables need pyarrow: pip install 'eigenstate[data]'") from None
+    return pyarrow
+
+
+# --- columns --------------------------------------------------------------------------------------
+
+
+def _channels(table: _Table, columns: Columns) -> tuple[str, ...]:
+    used = {columns.id, columns.time, columns.label, columns.group}
+    names = tuple(name for name in table.columns if name not in used)
+    if columns.channels is not None:
+        missing = [name for name in columns.channels if name not in table.columns]
+        if missing:
+            raise ValueError(
+                f"{table.path}: the channels {missing} are not among its columns "
+                f"{list(table.columns)}"
+            )
+        names = tuple(columns.channels)
+    if not names:
+        raise ValueError(
+            f"{table.path}: expected a column for each channel beside {sorted(filter(None, used))}, got "
+            f"only {list(table.columns)}"
+        )
+    return names
+
+
+def _numbers(table: _Table, name: str) -> np.ndarray:
+    """Return a column as float64, NaN where it is empty."""
+    pyarrow, column = _pyarrow(), table.columns[name]
+    kind = column.type
+    if pyarrow.types.is_null(kind):
+        return np.full(len(column), np.nan)
+    number = pyarrow.types.is_integer(kind) or pyarrow.types.is_floating(kind)
+    if number or pyarrow.types.is_boolean(kind) or pyarrow.types.is_decimal(kind):
+        return column.cast(pyarrow.float64()).to_numpy(zero_copy_only=False)
+    row, got = next((i, x) for i, x in enumerate(column.to_pylist()) if not _is_number(x))
+    raise ValueError(
+        f"{table.at(row)}: expected a number in the column {name!r}, got {got!r}; correct it, or "
+        "name the channels to use"
+    )
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value if value is not None else "nan")
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _texts(table: _Table, name: str) -> list[str | None]:
+    return [None if value is None else str(value) for value in table.columns[name].to_pylist()]
+
+
+def _check_present(table: _Table, name: str, values: Sequence[str | None]) -> None:
+    if None in values:
+        row = list(values).index(None)
+        raise ValueError(f"{table.at(row)}: the column {name!r} is empty; fill it in every row")
+
+
+def _rows_of(ids: Sequence[str | None]) -> dict[str, np.ndarray]:
+    """Return the rows of each id, ids in the order in which they first come."""
+    rows: dict[str, list[int]] = {}
+    for row, name in enumerate(ids):
+        rows.setdefault(str(name), []).append(row)
+    return {name: np.array(where) for name, where in rows.items()}
+
+
+def _constant(table: _Table, rows: dict[str, np.ndarray], name: str) -> tuple[str, ...]:
+    """Return one text for each id, the same in all of its rows."""
+    if name not in table.columns:
+        raise ValueError(f"{table.path}: expected a column {name!r}, got {list(table.columns)}")
+    texts = _texts(table, name)
+    _check_present(table, name, texts)
+    for series, where in rows.items():
+        for row in where:
+            if texts[row] != texts[where[0]]:
+                raise ValueError(
+                    f"{table.at(int(row))}: expected {texts[where[0]]!r} in the column {name!r}, "
+                    f"as in the rows before of {series!r}, got {texts[row]!r}"
+                )
+    return tuple(str(texts[where[0]]) for where in rows.values())
+
+
+def _times(table: _Table, rows: dict[str, np.ndarray], columns: Columns) -> tuple[np.ndarray, ...]:
+    times = _seconds(table, columns.time)
+    for row in np.flatnonzero(~np.isfinite(times)):
+        raise ValueError(f"{table.at(int(row))}: the column {columns.time!r} holds no time")
+    for series, where in rows.items():
+        back = np.flatnonzero(np.diff(times[where]) <= 0)
+        if len(back):
+            row, before = int(where[back[0] + 1]), int(where[back[0]])
+            raise ValueError(
+                f"{table.at(row)}: the time {times[row]:g} of {series!r} is not later than the one "
+                f"before it, {times[before]:g}; sort the rows and drop repeated ones"
+            )
+    return tuple(times[where] for where in rows.values())
+
+
+def _seconds(table: _Table, name: str) -> np.ndarray:
+    """Return numbers as they are, and dates as seconds since the first of them; NaN if empty."""
+    pyarrow, column = _pyarrow(), table.columns[name]
+    if pyarrow.types.is_date(column.type):
+        column = column.cast(pyarrow.timestamp("ms"))
+    if not pyarrow.types.is_timestamp(column.type):
+        return _numbers(table, name)
+    ticks = {"s": 1, "ms": 1e3, "us": 1e6, "ns": 1e9}[column.type.unit]
+    whole = column.cast(pyarrow.int64())
+    # Subtracted as whole numbers: nanoseconds since 1970 do not fit a float.
+    since = pyarrow.compute.subtract(whole, pyarrow.compute.min(whole))
+    return since.cast(pyarrow.float64()).to_numpy(zero_copy_only=False) / ticks
