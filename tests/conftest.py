@@ -5,6 +5,8 @@ import functools
 import os
 import random
 import shutil
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,6 +25,10 @@ def pytest_configure(config):
     torch.empty_like = _poisoned(torch.empty_like)
     torch.Tensor.new_empty = _poisoned(torch.Tensor.new_empty)
     config.stash[_LEFT_OUT] = {}
+    # What is generated or prepared once for all tests must not touch the user's own cache.
+    cache = tempfile.TemporaryDirectory(prefix="eigenstate-tests-")
+    config.add_cleanup(cache.cleanup)
+    os.environ["XDG_CACHE_HOME"] = cache.name
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -55,7 +61,7 @@ def _poisoned(allocate):
 
 
 # --- tests left out for want of a system program --------------------------------------------------
-# @pytest.mark.needs("chromium", get="apt-get install chromium")
+# @pytest.mark.needs("espeak-ng", get="apt-get install espeak-ng"); a folder will do for a program
 
 _LEFT_OUT = pytest.StashKey[dict[str, str]]()
 
@@ -63,7 +69,7 @@ _LEFT_OUT = pytest.StashKey[dict[str, str]]()
 def _leave_out_without_its_program(item):
     for mark in item.iter_markers("needs"):
         (program,), get = mark.args, mark.kwargs["get"]
-        if shutil.which(program):
+        if shutil.which(program) or Path(program).is_dir():
             continue
         if os.environ.get("EIGENSTATE_NOTHING_LEFT_OUT") == "1":
             pytest.fail(f"needs {program}, which is not installed: {get}", pytrace=False)

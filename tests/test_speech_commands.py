@@ -5,6 +5,7 @@ import pytest
 import torch
 from true_formats import WORDS, wav, write, write_speech
 
+from eigenstate.data.decimation import Decimated
 from eigenstate.data.speech_commands import SPEECH_COMMANDS, read_speech_commands
 
 
@@ -57,7 +58,7 @@ def test_decimation_keeps_every_second_sample(tmp_path):
     write_speech(tmp_path)
     for published in (False, True):
         test = read_speech_commands(tmp_path, published_scaling=published).test
-        assert torch.equal(everything(test.decimate(2)).u, everything(test).u[:, ::2])
+        assert torch.equal(everything(Decimated(test, 2)).u, everything(test).u[:, ::2])
 
 
 def test_the_sound_is_read_by_memory_map(tmp_path):

@@ -1,32 +1,61 @@
 """eigenstate evaluate RUN"""
 
 from pathlib import Path
+from typing import Any
 
 from eigenstate.cli.arguments import UsageError, new_parser, parse
+
+ABOUT = "Judge the model of a run folder on its task's test set."
+MORE = """\
+--decimate and --dt ask how the model does at another sampling rate, without more training:
+
+  eigenstate evaluate RUN --decimate 2 --dt 2           half the rate, and the model is told
+  eigenstate evaluate RUN --decimate 2                  half the rate, and it is not
+  eigenstate evaluate RUN --task mnist1d-160 --dt 0.5   twice the rate of a run on mnist1d-80
+"""
 
 
 def evaluate(argv: list[str]) -> int:
     """Judge the model of a run on its task's test set."""
-    about = "Judge the model of a run folder on its task's test set."
-    parser = new_parser("evaluate", "RUN", about)
-    parser.add_argument("run", metavar="RUN", type=Path, nargs="?", help="a run folder")
+    parser = new_parser("evaluate", "RUN [options]", ABOUT, MORE)
+    add = parser.add_argument
+    add("run", metavar="RUN", type=Path, nargs="?", help="a run folder")
+    add("--decimate", metavar="K", type=int, default=1, help="keep every K-th sample (1)")
+    add("--filter", action="store_true", help="filter before, so that nothing folds back")
+    add(
+        "--dt", metavar="X", type=float, default=1.0, help="time between samples (1), in training's"
+    )
+    add("--task", metavar="TASK", help="test set of a task that asks the same (the run's own)")
     given = parse(parser, argv)
     if given is None:
         return 0
     if given.run is None:
         raise UsageError("which run? eigenstate evaluate RUN")
+    if not 0 <= given.dt < float("inf"):
+        raise UsageError(f"--dt must be a finite number from 0 up, got {given.dt}")
     from eigenstate.files import CheckpointError
-    from eigenstate.training.objectives import OBJECTIVES
-    from eigenstate.training.runs import Run, RunError
-    from eigenstate.training.trained import load_splits, load_trained, prepared, score
+    from eigenstate.training.runs import RunError
 
     try:
-        run = Run.open(given.run)
-        trained = load_trained(run)
-        splits = prepared(load_splits(run), trained.standardizer)
-    except (RunError, CheckpointError) as error:
+        _judge(given)
+    except (RunError, CheckpointError, ValueError, ImportError) as error:
         raise UsageError(str(error)) from None
-    result = score(run, trained.model, splits.test)
+    return 0
+
+
+def _judge(given: Any) -> None:
+    """Print the figure, the loss and on how much they were measured."""
+    from eigenstate.data.decimation import Decimated
+    from eigenstate.training.objectives import OBJECTIVES
+    from eigenstate.training.runs import Run
+    from eigenstate.training.trained import load_splits, load_trained, prepared, score
+
+    run = Run.open(given.run)
+    trained = load_trained(run)
+    test = prepared(load_splits(run, given.task), trained.standardizer).test
+    if given.decimate != 1:
+        test = Decimated(test, given.decimate, filtered=given.filter)
+    result = score(run, trained.model, test, dt=given.dt)
     objective = OBJECTIVES[trained.task.kind]
     last = run.settings.training.epochs
     age = f"after {trained.epoch} of {last} epochs" if trained.epoch < last else "at the last epoch"
@@ -37,4 +66,3 @@ def evaluate(argv: list[str]) -> int:
     ]
     width = max(len(label) for label, _ in lines) + 1
     print("\n".join(f"{label:{width}}{text}" for label, text in lines))
-    return 0

@@ -6,6 +6,7 @@ with MNIST-1D", arXiv:2011.14439, section 3; constants from github.com/greydanus
 (Apache-2.0).
 """
 
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -136,3 +137,19 @@ MNIST1D = Task(
     standardize=True,
     loader=load,
 )
+
+
+def mnist1d_at(length: int) -> Task:
+    """Return the task at another rate: the same signals in `length` samples.
+
+    ValueError: a length below 2.
+    """
+    if length < 2:
+        raise ValueError(f"length: expected a whole number of at least 2, got {length!r}")
+    return replace(
+        MNIST1D,
+        name=f"mnist1d-{length}",
+        summary=MNIST1D.summary.replace("40 steps", f"{length} steps"),
+        max_length=length,
+        loader=lambda: load(length),
+    )

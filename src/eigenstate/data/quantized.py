@@ -80,12 +80,6 @@ class QuantizedSequences(Dataset[tuple[Tensor, int]]):
         """Return the set with only these steps of every sequence, in this order."""
         return self._view(self._rows, self.labels, self._steps[np.asarray(steps)])
 
-    def decimate(self, factor: int) -> "QuantizedSequences":
-        """Keep steps 0, factor, 2 factor, ...: a lower rate without a filter before it."""
-        if isinstance(factor, bool) or not isinstance(factor, int) or factor < 1:
-            raise ValueError(f"factor: expected a whole number of at least 1, got {factor!r}")
-        return self.at(np.arange(0, len(self._steps), factor))
-
     def collate(self, samples: Sequence[tuple[Tensor, int]], pad_to: int | None = None) -> Batch:
         """Scale, then pad with zeros to `pad_to` steps if given: u float32 (B, L, C)."""
         if not samples:

@@ -1,13 +1,14 @@
 """Every task there is, by name."""
 
 import difflib
+import re
 
 from eigenstate.data.base import Task
 from eigenstate.data.cifar import CIFAR, IMAGE
 from eigenstate.data.japanese_vowels import JAPANESE_VOWELS
 from eigenstate.data.listops import LISTOPS
 from eigenstate.data.mnist import PSMNIST, SFASHION, SMNIST
-from eigenstate.data.mnist1d import MNIST1D
+from eigenstate.data.mnist1d import MNIST1D, mnist1d_at
 from eigenstate.data.pathfinder import PATHFINDER, PATHX
 from eigenstate.data.pendulum import PENDULUM
 from eigenstate.data.retrieval import RETRIEVAL
@@ -41,12 +42,15 @@ def tasks() -> tuple[Task, ...]:
 
 
 def get_task(name: str) -> Task:
-    """Return the task called `name`.
+    """Return the task called `name`; "mnist1d-80" is MNIST-1D in 80 samples instead of 40.
 
     ValueError: no task has that name; the message offers the nearest one and lists them all.
     """
     if name in _TASKS:
         return _TASKS[name]
+    at_a_rate = re.fullmatch(r"mnist1d-(\d+)", str(name))
+    if at_a_rate:
+        return mnist1d_at(int(at_a_rate[1]))
     near = difflib.get_close_matches(str(name).lower().replace("_", "-"), _TASKS, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     raise ValueError(f"name: no task is called {name!r}.{hint} Tasks: {', '.join(sorted(_TASKS))}")

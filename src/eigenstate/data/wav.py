@@ -54,11 +54,14 @@ def write(path: str | PathLike[str], rate: int, samples: np.ndarray) -> None:
 
 
 def resample(samples: np.ndarray, *, up: int, down: int) -> np.ndarray:
-    """Return samples (length,) at up / down times their rate, low-pass filtered: no aliases."""
+    """Return samples (length, ...) at up / down times their rate, low-pass filtered: no aliases.
+
+    Beyond its ends a signal goes on along the line through its first and its last sample.
+    """
     _scipy()
     from scipy.signal import resample_poly
 
-    return resample_poly(samples, up, down)
+    return resample_poly(samples, up, down, padtype="line")
 
 
 def _scipy() -> ModuleType:

@@ -68,10 +68,18 @@ def new_model(run: Run) -> tuple[Task, nn.Module]:
         raise RunError(f"{run.config}: {error}") from None
 
 
-def load_splits(run: Run) -> Splits:
-    """Load the data of a run's task. RunError: they are not there, or not what they should be."""
+def load_splits(run: Run, name: str | None = None) -> Splits:
+    """Load the data of a run's task, or of a task alike that is named.
+
+    RunError: the data are not there, or not what they should be; the task asks something else.
+    """
     try:
-        return get_task(run.settings.task).load(run.settings.data)
+        ours = get_task(run.settings.task)
+        task = ours if name is None else get_task(name)
+        shapes = [(t.kind, t.inputs, t.d_input, t.class_names, t.n_outputs) for t in (ours, task)]
+        if shapes[0] != shapes[1]:
+            raise ValueError(f"task {task.name!r} asks something else than {ours.name!r}")
+        return task.load(run.settings.data)
     except (ValueError, OSError) as error:
         raise RunError(f"{run.folder}: {error}") from None
 
@@ -92,13 +100,19 @@ def _check_fit(
 
 
 @torch.no_grad()
-def score(run: Run, model: nn.Module, data: Samples) -> Score:
-    """Judge `model`, as it is, on data that went through what its inputs go through."""
+def score(run: Run, model: nn.Module, data: Samples, *, dt: float = 1.0) -> Score:
+    """Judge `model`, as it is, on data that went through what its inputs go through.
+
+    dt: the time between samples in training intervals, where the data have another rate than the
+    training set had; intervals that the data bring themselves are multiplied by it.
+    """
     task = get_task(run.settings.task)
     objective = OBJECTIVES[task.kind]
     figure, loss, total = 0.0, 0.0, 0
     collate = Collate(data, task=task, model=run.settings.model)
     for batch in ordered_batches(data, run.settings.training.batch_size, collate):
+        if dt != 1:
+            batch = batch._replace(dt=torch.tensor(dt) if batch.dt is None else dt * batch.dt)
         made, size = output(model, batch), len(batch.labels)
         figure += float(objective.figure(made, batch)) * size
         loss += float(objective.loss(made, batch)) * size
