@@ -43,20 +43,17 @@ class Spectrum(nn.Module):
         self.discretization = discretization
         self.stability = stability
         dtype = torch.promote_types(torch.get_default_dtype(), torch.float32)
+        kept_log = None
         if discretization == "none":
-            stored, log_timescale = (
-                _stored_multipliers(poles * log_timescale.exp(), stability),
-                None,
-            )
+            stored = _stored_multipliers(poles * log_timescale.exp(), stability)
         else:
             # HiPPO-LegT and FouT have undamped normal parts: "exp" has no finite logarithm there.
             re, im = poles.unbind(0)
             kept = torch.log(-re.clamp(max=_CLIP)) if stability == "exp" else re
             stored = torch.stack((kept, im))
+            kept_log = nn.Parameter(log_timescale.to(dtype))
         self.poles = nn.Parameter(stored.to(dtype))  # (2, *modes)
-        self.log_timescale = (
-            None if log_timescale is None else nn.Parameter(log_timescale.to(dtype))
-        )
+        self.log_timescale = kept_log
 
     @property
     def modes(self) -> torch.Size:
