@@ -10,10 +10,12 @@ from sybil.parsers.markdown import PythonCodeBlockParser
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")]
+DOCUMENTS += sorted((ROOT / "docs").glob("*.md"))
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
-def test_python_blocks_run(path):
+def test_python_blocks_run(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     torch.set_default_dtype(torch.float32)  # as in a reader's own session
     for block in Sybil([PythonCodeBlockParser()]).parse(path).examples():
         block.evaluate()
