@@ -6,6 +6,8 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
+# make demo LAYER=s4d (or s4)
+LAYER ?= s5
 VENV := .venv
 BIN := $(VENV)/bin
 
@@ -27,7 +29,8 @@ install = { $(INSTALL) $(1) 2>&1 >&3 | sed -u '/^WARNING/d' >&2; } 3>&1 | $(SHOW
 .PHONY: help demo test lint bench clean
 
 help:
-	@echo "make demo    train S5 on recorded speech, then stream one utterance (a few minutes)"
+	@echo "make demo    train S5 on recorded speech, then stream one utterance (a few minutes);"
+	@echo "             LAYER=s4d or LAYER=s4 puts another layer in its place"
 	@echo "make test    ruff, pyright and the whole test suite"
 	@echo "make lint    ruff and pyright alone"
 	@echo "make bench   every figure that the documents quote"
@@ -36,7 +39,7 @@ help:
 	@echo "PYTHON=python3.12 make ...   uses another interpreter (3.11 or newer) for a new .venv"
 
 demo: $(TO_USE)
-	@$(BIN)/python examples/demo.py
+	@$(BIN)/python examples/demo.py --layer $(LAYER)
 
 test: lint
 	@$(BIN)/python -m pytest

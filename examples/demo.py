@@ -5,24 +5,31 @@ model one frame at a time, as a microphone would, and compares its answers with 
 when it sees the same frames at once.
 """
 
+import argparse
 import sys
 
 import torch
 
 from eigenstate.models import Classifier
-from eigenstate.training.config import RunSettings
+from eigenstate.models.choice import LAYERS
+from eigenstate.training.config import RunSettings, laid_over
 from eigenstate.training.fit import Interrupted, train
 from eigenstate.training.presets import read_preset
 from eigenstate.training.runs import Run
 from eigenstate.training.trained import Trained, load_trained
 
+DESCRIPTION = "Train on recorded speech, then hear one utterance frame by frame."
 PRESET = "s5-japanese-vowels"
 UTTERANCE = 308  # it makes the model change its mind
 WIDTH = 30
 
 
-def main() -> int:
-    run = Run.create(RunSettings.from_dict(read_preset(PRESET)))
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=DESCRIPTION, allow_abbrev=False)
+    parser.add_argument("--layer", choices=LAYERS, default="s5", help="sequence layer (s5)")
+    layer = parser.parse_args(argv).layer
+    settings = laid_over(read_preset(PRESET), {"model": {"layer": layer}})
+    run = Run.create(RunSettings.from_dict(settings))
     try:
         summary = train(run)
     except Interrupted as interruption:

@@ -27,8 +27,10 @@ def demo(tmp_path, monkeypatch):
     return module
 
 
-def test_the_demo_trains_streams_and_leaves_a_run(demo, capsys, tmp_path):
-    assert demo.main() == 0
+@pytest.mark.parametrize("layer", ["s5", "s4d", "s4"])
+def test_the_demo_trains_streams_and_leaves_a_run(demo, capsys, tmp_path, layer):
+    assert demo.main(["--layer", layer]) == 0
+    assert f"layer: {layer}\n" in (tmp_path / "runs/japanese-vowels-001/config.yaml").read_text()
     out = capsys.readouterr().out
     assert re.match(r"test accuracy \d+\.\d+% at the last epoch\n", out)
     frames = re.findall(r"^ +(\d+)  speaker \d  [█·]{30}  +\d+\.\d%$", out, re.MULTILINE)
