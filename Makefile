@@ -16,7 +16,7 @@ CREATED := $(VENV)/created
 TO_USE := $(VENV)/installed-to-use
 TO_DEVELOP := $(VENV)/installed-to-develop
 PARTS_TO_USE := '.[training,plots]'
-PARTS_TO_DEVELOP := '.[training,plots,data,weights,dev]'
+PARTS_TO_DEVELOP := '.[training,plots,data,weights,hub,dev]'
 
 # The pins hold for building and for running. Of pip's many lines only the long downloads are shown,
 # and its errors; not its advice.
