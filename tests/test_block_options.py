@@ -105,6 +105,17 @@ def test_batch_norm_streams_in_evaluation_and_says_why_not_in_training() -> None
         torch.testing.assert_close(y, whole[:, k])
 
 
+@pytest.mark.parametrize(
+    "wrong", [{"dt": -1.0}, {"resets": torch.zeros(3, 2, dtype=torch.bool)}, {"state": [None]}]
+)
+def test_a_refused_call_has_not_moved_the_statistics(wrong) -> None:
+    model = backbone(BATCH).train()
+    before = [value.clone() for value in model.buffers()]
+    with pytest.raises(ValueError):
+        model(ragged()[0], **wrong)
+    assert all(torch.equal(a, b) for a, b in zip(model.buffers(), before, strict=True))
+
+
 def test_published_padding_lets_pads_through_and_returns_no_state() -> None:
     u, lengths = ragged()
     options = es.BlockOptions(norm="batch", padding="published")
@@ -160,11 +171,43 @@ def test_stochastic_depth_drops_a_row_s_whole_branch_and_keeps_the_mean() -> Non
         ({"norm": "group"}, "norm must be"),
         ({"gelu": "fast"}, "gelu must be"),
         ({"padding": "left"}, "padding must be"),
-        ({"norm_eps": 0.0}, "norm_eps must be above 0, got 0.0"),
+        ({"norm_eps": 0.0}, "norm_eps must be finite and above 0, got 0.0"),
         ({"norm_momentum": 95}, "share of the new batch"),
         ({"stochastic_depth": 1.0}, "stochastic_depth must be at least 0 and below 1"),
     ],
 )
 def test_bad_options(options, message) -> None:
     with pytest.raises(ValueError, match=message):
-        es.Backbone(4, 1, options=es.BlockOptions(**options))
+        es.BlockOptions(**options)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: es.BlockOptions(norm_eps="1e-6"), "norm_eps must be a number, got '1e-6'"),  # pyright: ignore
+        (lambda: es.BlockOptions(norm_momentum=True), "norm_momentum must be a number, got True"),
+        (lambda: es.BlockOptions(tied_dropout="no"), "tied_dropout must be True or False"),  # pyright: ignore
+        (lambda: es.Backbone(4, 1, options={}), "options must be of class BlockOptions, got dict"),  # pyright: ignore
+        (
+            lambda: es.Block(es.S5(4, 4), options=1),
+            "options must be of class BlockOptions, got int",
+        ),  # pyright: ignore
+        (lambda: es.Backbone(4, 1, prenorm="false"), "prenorm must be True or False, got 'false'"),  # pyright: ignore
+    ],
+)
+def test_options_of_another_kind(make, message) -> None:
+    with pytest.raises(TypeError, match=message):
+        make()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_sixteen_bits_leave_the_statistics_in_float32(dtype) -> None:
+    norm = SequenceBatchNorm(2, momentum=0.01).to(dtype)
+    assert norm.weight.dtype == dtype and norm.running_var.dtype == torch.float32
+    u = (300 * torch.randn(8, 500, 2) + 200).to(dtype)  # the squares pass what float16 holds
+    y = norm(u)
+    assert y.dtype == dtype
+    assert abs(y.float().std() - 1) < 0.01
+    expected = 0.99 + 0.01 * u.float().flatten(0, 1).var(0, correction=0)
+    torch.testing.assert_close(norm.running_var, expected, rtol=1e-5, atol=0)
+    assert norm.eval()(u).dtype == dtype

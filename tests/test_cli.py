@@ -173,7 +173,7 @@ def test_a_diverging_run_fails_with_the_step_and_the_place(capsys):
 
 VOWELS = ["train", "japanese-vowels"]
 MISTAKES = [
-    (["trian"], "no command 'trian'. Did you mean 'train'? Commands: train, evaluate, tasks"),
+    (["trian"], "no command 'trian'. Did you mean 'train'? Commands: train, evaluate, predict"),
     (["train"], "which task? `eigenstate tasks` lists them"),
     (["train", "japanese-vowel"], "no task .*'japanese-vowel'. Did you mean 'japanese-vowels'"),
     ([*VOWELS, "mnist1d"], "unexpected argument 'mnist1d'"),

@@ -4,6 +4,7 @@ import pytest
 import torch
 from model_cases import OPTIONS, TWO_WAYS, backbone
 
+import eigenstate as es
 from eigenstate.models import Autoregressive
 
 
@@ -163,3 +164,11 @@ def test_a_mistake_is_named(mistake):
     attempt, message = MISTAKES[mistake]
     with pytest.raises((ValueError, TypeError), match=message):
         attempt()
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_damaged_weights_generate_nothing(temperature):
+    model = es.Autoregressive(5, backbone=es.Backbone(4, 1, layer_options={"d_state": 4}))
+    model.decoder.bias.data[2] = torch.nan
+    with pytest.raises(ValueError, match="logits that are not finite: the weights are damaged"):
+        model.generate(torch.zeros(1, 2, dtype=torch.long), 3, temperature=temperature)

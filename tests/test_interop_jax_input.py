@@ -117,6 +117,15 @@ def test_ambiguous_names():
         weights.load_s5(fresh(), {"seq/D": np.ones(3), "seq": {"D": np.ones(3)}})
 
 
+def test_what_is_no_array_is_named():
+    entries = {"seq": {"D": [[1.0], [1.0, 2.0]]}, "B": torch.zeros(2).to_sparse()}
+    with pytest.raises(weights.WeightsError) as caught:
+        weights.load_s5(fresh(), entries)
+    assert "seq/D: not an array" in str(caught.value) and "B: not an array" in str(caught.value)
+    with pytest.raises(TypeError, match="weights must be a dict, Variables or the path of a file"):
+        weights.load_s5(fresh(), None)
+
+
 @pytest.mark.parametrize("suffix", [".npz", ".msgpack"])
 def test_damaged_files(suffix, tmp_path):
     whole, file = tmp_path / f"whole{suffix}", tmp_path / f"weights{suffix}"

@@ -218,7 +218,8 @@ BAD = {
     "channels": ({"kernel__C": torch.ones(2, 3, 4, 2)}, r"kernel.C: expected shape \(1, 3, 4, 2\)"),
     "untied": ({"kernel__inv_dt": torch.ones(3, 4)}, r"inv_dt: expected shape \(3, 1\)"),
     "nan": ({"kernel__B": torch.full((1, 3, 4, 2), torch.nan)}, r"kernel.B: holds nan"),
-    "length": ({"kernel__l_kernel": torch.tensor(-1)}, "l_kernel must be at least 0, got -1"),
+    "length": ({"kernel__l_kernel": torch.tensor(-1)}, "l_kernel must be a whole number from 0 up"),
+    "half a length": ({"kernel__l_kernel": torch.tensor(7.5)}, "whole number from 0 up, got 7.5"),
     "around": ({"output_linear__0__bias": torch.ones(6)}, "pass activation=block.activation"),
 }
 

@@ -67,7 +67,7 @@ NOT_HERE = {
     "liquid=True: its multipliers depend on the input": {"liquid": True},
     "degree=2: it takes powers": {"degree": 2},
     "factorized B and C: s5-pytorch itself cannot build": {"factor_rank": 3},
-    "a factorized B and C": {"bcInit": "factorized"},
+    "no factorized B and C": {"bcInit": "factorized"},
     "bcInit='dense_columns': choose 'dense'": {"bcInit": "dense_columns"},
 }
 

@@ -5,7 +5,7 @@ import torch
 from model_cases import OPTIONS, TWO_WAYS, classifier
 from torch import nn
 
-from eigenstate.models import Backbone, Block, ClassifierState
+from eigenstate.models import Backbone, Block, Classifier, ClassifierState
 from eigenstate.models.activation import ACTIVATIONS, Activation
 from eigenstate.models.choice import make_layer, option_names
 from eigenstate.models.dropout import TiedDropout
@@ -57,6 +57,15 @@ def test_options_of_a_layer_and_of_its_options_object_stand_side_by_side():
 
 # --- bad input ------------------------------------------------------------------------------------
 
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16, torch.uint16, torch.int32])
+@pytest.mark.parametrize("pooling", ["mean", "last"])
+def test_lengths_may_be_integers_of_any_type(pooling, dtype):
+    model, u = classifier(pooling), torch.randn(3, 3, 3)  # as many rows as samples
+    lengths = torch.tensor([1, 2, 1])
+    assert torch.equal(model(u, lengths=lengths.to(dtype))[0], model(u, lengths=lengths)[0])
+
+
 MISTAKES = {
     "layer": (lambda: Backbone(6, layer="s6"), "layer must be one of .*'s5'.* got 's6'"),
     "layer option": (lambda: make_layer("s5", 6, {"d_stat": 3}), "got 'd_stat'.*mean 'd_state'"),
@@ -88,6 +97,14 @@ MISTAKES = {
     "state of another batch": (
         lambda: classifier()(torch.randn(2, 7, 3), classifier().initial_state(3)),
         r"state must have shape \(2, 2, 2\)",
+    ),
+    "state of another pooling": (
+        lambda: classifier()(torch.randn(2, 7, 3), classifier("last").initial_state(2)),
+        r"state.pooling must hold tensors of the shapes \[\(2, 6\), \(2, 1\)\], got \[\(2, 6\)\]",
+    ),
+    "a layer for a backbone": (
+        lambda: Classifier(3, 5, backbone=make_layer("s5", 6, OPTIONS)),
+        "backbone must be a Backbone, got S5",
     ),
     "state against time": (
         lambda: classifier(options=TWO_WAYS)(torch.randn(2, 7, 3), classifier().initial_state(2)),

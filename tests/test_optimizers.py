@@ -200,6 +200,15 @@ def test_published_padding_is_as_long_as_published():
     assert min(batch.u.shape[1] for batch in loader()) < 29
 
 
+@pytest.mark.parametrize("layer", ["s5", "s4d", "s4"])
+def test_global_timescales_are_decayed_in_the_published_groupings_alone(layer):
+    backbone = Backbone(6, 1, layer=layer, layer_options={"d_state": 4})
+    for grouping, expected in (("default", "no_decay"), ("standard", "decay")):
+        groups = parameter_groups(backbone, **RATES, grouping=grouping, dt_global=True)
+        names = {name: group["name"] for group in groups for name in group["param_names"]}
+        assert names["blocks.0.layer.spectrum.log_timescale"] == expected
+
+
 # --- the published schedule -----------------------------------------------------------------------
 
 

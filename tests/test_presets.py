@@ -9,6 +9,7 @@ from eigenstate.cli import main
 from eigenstate.data import get_task
 from eigenstate.training.build import build_model
 from eigenstate.training.config import RunSettings
+from eigenstate.training.own_facts import any_task
 from eigenstate.training.presets import about, presets, read_preset
 
 # Parameters of the official S5 models, counted from the shapes in its code.
@@ -29,7 +30,7 @@ def settings_of(name):
 
 def built(name):
     settings = settings_of(name)
-    return build_model(settings.model, get_task(settings.task))
+    return build_model(settings.model, any_task(settings.task))
 
 
 @pytest.mark.parametrize("name", COUNTS)
@@ -59,6 +60,23 @@ SCRIPTS = {
     "s5-speech-commands": (0.002, 0.008, 0.04, 16, 40, 1, 0.1),
     "s5-pendulum": (0.003, 0.012, 0.0, 32, 100, 1, 0.0),
 }
+
+
+# d_model, layers, state, batch, epochs, lr of the S4 repository.
+S4_SETTINGS = {
+    "listops": (256, 6, 4, 32, 40, 0.01),
+    "pathx": (256, 6, 64, 16, 50, 0.001),
+    "speech-commands": (128, 6, 64, 16, 40, 0.01),
+}
+
+
+@pytest.mark.parametrize("layer", ["s4", "s4d"])
+@pytest.mark.parametrize("task", S4_SETTINGS)
+def test_the_published_settings_of_s4(task, layer):
+    s = settings_of(f"{layer}-{task}")
+    m, t = s.model, s.training
+    found = (m.d_model, m.n_layers, m.layer_options["d_state"], t.batch_size, t.epochs, t.lr)
+    assert found == S4_SETTINGS[task] and m.prenorm == (task != "listops")
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
@@ -115,3 +133,29 @@ def test_a_preset_whose_files_are_missing_says_what_to_give(capsys, tmp_path, mo
     assert main(["train", "--preset", "s5-listops", "--data", "nowhere"]) == 2
     assert "no such folder: nowhere" in capsys.readouterr().err
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (
+            ["--training.schedule", "s5", "--training.warmup_epochs", "0.5"],
+            "warm-up of whole epochs",
+        ),
+        (["--training.schedule", "s5", "--training.epochs", "2"], "fewer than the training has"),
+        (["--model.encoder", "one-hot"], "model.encoder of a task of channels must be"),
+        (["--training.select", "best"], "needs validation data, and the task 'mnist1d' has none"),
+        (
+            ["--training.drop_last", "true", "--training.batch_size", "5000"],
+            "leaves nothing of 4000",
+        ),
+    ],
+)
+def test_what_cannot_be_trained_is_refused_before_there_is_a_folder(
+    capsys, tmp_path, monkeypatch, flags, message
+):
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", "mnist1d", "--out", "run", *flags]) == 2
+    err = capsys.readouterr().err
+    assert message in err and err.count("\n") == 1
+    assert not (tmp_path / "run").exists()

@@ -9,8 +9,10 @@ import sys
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 import eigenstate as es
+from eigenstate.models.pretrained import _digest
 
 LAYERS = [("s5", {"d_state": 4, "bidirectional": True}), ("s4d", {"d_state": 4}), ("s4", {})]
 
@@ -186,6 +188,22 @@ def test_an_encoder_of_ones_own_cannot_be_described(tmp_path):
     with pytest.raises(TypeError, match="class Mine cannot be described in a config"):
         model.save_pretrained(tmp_path / "m")
     assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000, "[]", "null", "not json"])
+def test_a_config_that_is_none(saved, text):
+    (saved / "config.json").write_text(text)
+    refused(saved, "config.json")
+    path = saved / "model.safetensors"
+    tensors = load_file(path)
+    save_file(tensors, path, {"config": text, "sha256": _digest(text, tensors)})
+    refused(saved, "model.safetensors")
+
+
+def test_a_config_of_another_class(saved):
+    config = es.Labeller(3, 4, backbone=backbone()).config
+    with pytest.raises(ValueError, match="config is of model 'labeller', and this class is 'retri"):
+        es.Retrieval.from_config(config)
 
 
 @pytest.mark.parametrize("file", ["model.safetensors", "config.json"])

@@ -192,8 +192,8 @@ def test_values_that_cannot_be(make, words):
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: es.S4D(2, 4, options=es.S4Options()), "options must be an S4DOptions"),
-        (lambda: es.S4(2, 4, options=es.S4DOptions()), "options must be an S4Options"),
+        (lambda: es.S4D(2, 4, options=es.S4Options()), "options must be of class S4DOptions"),
+        (lambda: es.S4(2, 4, options=es.S4DOptions()), "options must be of class S4Options"),
         (lambda: es.S4DOptions(trainable_b=1), "trainable_b must be True or False"),
         (lambda: es.S4(2, 4, bidirectional="yes"), "bidirectional must be True or False"),
     ],

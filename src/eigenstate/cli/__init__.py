@@ -4,8 +4,10 @@ import sys
 from collections.abc import Sequence
 
 from eigenstate.cli.arguments import UsageError, did_you_mean
+from eigenstate.cli.benchmark import benchmark
 from eigenstate.cli.data import data
 from eigenstate.cli.evaluate import evaluate
+from eigenstate.cli.predict import predict
 from eigenstate.cli.presets import presets
 from eigenstate.cli.tasks import tasks
 from eigenstate.cli.train import train
@@ -13,9 +15,11 @@ from eigenstate.cli.train import train
 USAGE, INTERRUPTED = 2, 130
 COMMANDS = {
     "train": (train, "train a model and leave a run folder"),
-    "evaluate": (evaluate, "judge a run on its task's test set"),
+    "evaluate": (evaluate, "judge a run on its test set, or on new files"),
+    "predict": (predict, "write what a run predicts for new files"),
     "tasks": (tasks, "list what there is to train on"),
     "presets": (presets, "list the recipes, published ones and ours"),
+    "benchmark": (benchmark, "train and judge a suite with several seeds; write its tables"),
     "data": (data, "generate a data set in the files of the published one"),
 }
 OVERVIEW = """\

@@ -14,6 +14,7 @@ def tasks(argv: list[str]) -> int:
         print(f"  {_shapes(task)}; {_origin(task)}")
         print(f"  {task.source} ({task.licence})\n")
     print("eigenstate train TASK [--data FOLDER]")
+    print("eigenstate train classify|regress --data PATH   learns from files of your own")
     return 0
 
 

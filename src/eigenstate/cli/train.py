@@ -9,23 +9,23 @@ from typing import Any
 from eigenstate.cli.arguments import UsageError, check_types, new_parser, parse
 
 FAILURE = 1
-SETTINGS = ("seed", "model", "training")
+SETTINGS = ("columns", "seed", "model", "training")
 ABOUT = """\
 Train a model on a task and leave a run folder: config.yaml, metrics.csv, metrics.json,
-checkpoint.pt and learning_curve.png. What is told at the end is that of the last epoch, or of the
-epoch that was best on validation data if training.select is best."""
+checkpoint.pt and learning_curve.png. Judged is the last epoch, or the best by training.select."""
 
 MORE = """\
-A preset holds every setting of a recipe. A --config file is laid over it, and flags over both.
-The config.yaml of a run holds what it used, and can be given to --config again.
+A --config file, such as the config.yaml of a run, is laid over the preset, and flags over both.
 
 examples:
   eigenstate train japanese-vowels
   eigenstate train mnist1d --seed 1 --training.epochs 20 --out runs/short
-  eigenstate train japanese-vowels --model.layer_options.bidirectional true
-  eigenstate train --config runs/short/config.yaml
   eigenstate train --preset s5-listops --data lra_release
+  eigenstate train classify --data walks.csv --columns.label gait
   eigenstate train --resume runs/short
+
+classify and regress learn from a file of yours (a fifth is held out) or a folder with NAME_TRAIN
+and NAME_TEST. A table has a row a sample; its columns are id, time (if any), channels and label.
 """
 
 
@@ -44,21 +44,19 @@ def train(argv: list[str]) -> int:
                 raise UsageError("--resume goes on with the settings of the run: give it alone")
             run, splits = Run.open(given.resume), None
         else:
-            settings, splits = _settings(argv, given)
-            run = Run.create(settings, given.out)
+            run, splits = _new_run(*_settings(argv, given), given.out)
     except RunError as error:
         raise UsageError(str(error)) from None
     return _train(run, splits)
 
 
 def _train(run: Any, splits: Any) -> int:
-    from eigenstate.data import get_task
     from eigenstate.files import CheckpointError
     from eigenstate.training.finite import NonFiniteError
     from eigenstate.training.fit import Interrupted
     from eigenstate.training.fit import train as fit
-    from eigenstate.training.objectives import OBJECTIVES
     from eigenstate.training.runs import RunError
+    from eigenstate.training.trained import objective_of
 
     try:
         summary = fit(run, splits)
@@ -72,7 +70,7 @@ def _train(run: Any, splits: Any) -> int:
         print(f"\n{error}", file=sys.stderr)
         _say_what_is_kept(run)
         return error.exit_code
-    objective = OBJECTIVES[get_task(run.settings.task).kind]
+    objective = objective_of(run)
     chosen, last = summary["epoch"], summary["epochs"]
     age = "at the last epoch" if chosen == last else f"at epoch {chosen}, the best of {last}"
     label = f"test {objective.words}"
@@ -96,11 +94,28 @@ def _say_what_is_kept(run: Any) -> None:
     print("\n".join(lines), file=sys.stderr)
 
 
-def _settings(argv: list[str], given: Any) -> tuple[Any, Any]:
-    """Lay preset, file and flags over one another; see that model and data are there to be had."""
-    from eigenstate.data import get_task
+def _new_run(settings: Any, own: Any, splits: Any, folder: Path | None) -> tuple[Any, Any]:
+    """Make the run folder, and say how a user's own files were understood."""
+    from eigenstate.training.own_facts import described, keep_facts
+    from eigenstate.training.runs import Run
+
+    run = Run.create(settings, folder)
+    if own is not None:
+        keep_facts(run, own)
+        print(f"{settings.data}: {described(own)}", file=sys.stderr)
+    return run, splits
+
+
+def _settings(argv: list[str], given: Any) -> tuple[Any, Any, Any]:
+    """Lay preset, file and flags over one another; see that model and data are there to be had.
+
+    Return the settings, what was learnt of a user's own files, and the data.
+    """
+    from eigenstate.data.own_data import OWN
     from eigenstate.training.build import build_model
     from eigenstate.training.config import RunSettings, laid_over
+    from eigenstate.training.own import read_own_data
+    from eigenstate.training.own_facts import any_task
     from eigenstate.training.presets import read_preset, read_settings
 
     parser = _train_parser()
@@ -111,14 +126,16 @@ def _settings(argv: list[str], given: Any) -> tuple[Any, Any]:
         base = laid_over(read_preset(over.get("preset"), over.get("task")), over)
         if given.model.layer is not None:
             base = laid_over(base, {"model": {"layer": given.model.layer}})
-        task = get_task(base["task"])
+        task = any_task(base["task"])
         names = {key: base.pop(key, None) for key in ("task", "preset", "data")}
         parser.set_defaults(parser.parse_object(base))
         final = parser.parse_args(argv).as_dict()
         settings = RunSettings.from_dict(names | {key: final[key] for key in SETTINGS})
         build_model(settings.model, task)
-        return settings, task.load(settings.data)
-    except (ValueError, TypeError, OSError) as error:
+        if task.name in OWN:
+            return settings, *read_own_data(settings)
+        return settings, None, task.load(settings.data)
+    except (ValueError, TypeError, OSError, ImportError) as error:
         raise UsageError(str(error).removeprefix("name: ")) from None
 
 
@@ -135,7 +152,9 @@ def _train_parser() -> Any:
 
     parser = new_parser("train", "[TASK] [options]", ABOUT, MORE)
     run = parser.add_argument_group("run")
-    run.add_argument("task", metavar="TASK", nargs="?", help="a name from `eigenstate tasks`")
+    run.add_argument(
+        "task", metavar="TASK", nargs="?", help="see `eigenstate tasks`; or classify, regress"
+    )
     run.add_argument(
         "--preset",
         metavar="NAME",
@@ -143,6 +162,13 @@ def _train_parser() -> Any:
     )
     run.add_argument("--config", metavar="FILE", type=Path, help="YAML file of settings")
     run.add_argument("--data", metavar="PATH", help="where the task's files are, if it needs any")
+    run.add_argument(
+        "--columns",
+        metavar="{...}",
+        type=dict[str, Any],
+        default={},
+        help="of a table: --columns.label NAME; id, time, channels, group",
+    )
     run.add_argument("--out", metavar="DIR", type=Path, help="run folder (runs/TASK-001, ...)")
     run.add_argument("--resume", metavar="RUN", type=Path, help="go on with an interrupted run")
     run.add_argument("--seed", metavar="N", type=int, default=0, help="of all random numbers (0)")

@@ -12,6 +12,8 @@ from eigenstate.data.ts_file import read_ts
 
 ENDINGS = (".ts", ".npz", ".csv", ".parquet")
 HELD_OUT = 0.2
+# What can be asked of a user's own files, by the name of the task.
+OWN: dict[str, Kind] = {"classify": "classification", "regress": "regression"}
 
 
 def read_own(path: Path, *, kind: Kind, columns: Columns | None = None) -> Series:
@@ -93,6 +95,7 @@ def read_npz(path: Path, kind: Kind) -> Series:
         groups = tuple(map(str, _shaped(path, "groups", arrays["groups"], (count,)).tolist()))
     return Series(
         names=names,
+        ids=tuple(map(str, range(count))),
         groups=groups,
         channels=tuple(f"channel {c}" for c in range(x.shape[-1])),
         values=_cut(x, lengths, stacked),

@@ -9,6 +9,7 @@ from eigenstate.data.japanese_vowels import JAPANESE_VOWELS
 from eigenstate.data.listops import LISTOPS
 from eigenstate.data.mnist import PSMNIST, SFASHION, SMNIST
 from eigenstate.data.mnist1d import MNIST1D, mnist1d_at
+from eigenstate.data.own_data import OWN
 from eigenstate.data.pathfinder import PATHFINDER, PATHX
 from eigenstate.data.pendulum import PENDULUM
 from eigenstate.data.retrieval import RETRIEVAL
@@ -51,6 +52,10 @@ def get_task(name: str) -> Task:
     at_a_rate = re.fullmatch(r"mnist1d-(\d+)", str(name))
     if at_a_rate:
         return mnist1d_at(int(at_a_rate[1]))
-    near = difflib.get_close_matches(str(name).lower().replace("_", "-"), _TASKS, n=1)
+    known = [*_TASKS, *OWN]
+    near = difflib.get_close_matches(str(name).lower().replace("_", "-"), known, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
-    raise ValueError(f"name: no task is called {name!r}.{hint} Tasks: {', '.join(sorted(_TASKS))}")
+    raise ValueError(
+        f"name: no task is called {name!r}.{hint} Tasks: {', '.join(sorted(_TASKS))}; "
+        f"{' and '.join(OWN)} learn from files of your own"
+    )

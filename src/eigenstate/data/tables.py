@@ -78,6 +78,7 @@ def read_table(path: Path, kind: Kind, columns: Columns) -> Series:
             targets = tuple(numbers[where] for where in rows.values())
     return Series(
         names=tuple(f"{path}, {columns.id} {name!r}" for name in rows),
+        ids=tuple(rows),
         groups=groups,
         channels=names,
         values=tuple(values[where] for where in rows.values()),
@@ -96,7 +97,7 @@ def _read_csv(path: Path, texts: Sequence[str | None]) -> _Table:
         raise ValueError(f"{path}: the file is empty")
     convert = pyarrow.csv.ConvertOptions(
         null_values=NULLS,
-        strings_can_be_null=True,
+        strings_can_be_null=False,  # a class may be called None
         column_types={name: pyarrow.string() for name in texts if name is not None},
     )
     # One thread, for then an error says which row it is about.
@@ -182,23 +183,29 @@ def _numbers(table: _Table, name: str) -> np.ndarray:
     number = pyarrow.types.is_integer(kind) or pyarrow.types.is_floating(kind)
     if number or pyarrow.types.is_boolean(kind) or pyarrow.types.is_decimal(kind):
         return column.cast(pyarrow.float64()).to_numpy(zero_copy_only=False)
-    row, got = next((i, x) for i, x in enumerate(column.to_pylist()) if not _is_number(x))
+    values = column.to_pylist()
+    # Numbers to Python alone, such as 1_000, are left if nothing else is.
+    bad = [i for i, x in enumerate(values) if not _is_number(x)] or range(len(values))
+    row, got = bad[0], values[bad[0]]
     raise ValueError(
         f"{table.at(row)}: expected a number in the column {name!r}, got {got!r}; correct it, or "
-        "name the channels to use"
+        "say which columns are the channels and which is the label"
     )
 
 
 def _is_number(value: Any) -> bool:
+    if value is None or value in NULLS:
+        return True
     try:
-        float(value if value is not None else "nan")
+        float(value)
     except (TypeError, ValueError):
         return False
     return True
 
 
 def _texts(table: _Table, name: str) -> list[str | None]:
-    return [None if value is None else str(value) for value in table.columns[name].to_pylist()]
+    values = table.columns[name].to_pylist()
+    return [None if value is None or value == "" else str(value) for value in values]
 
 
 def _check_present(table: _Table, name: str, values: Sequence[str | None]) -> None:

@@ -56,6 +56,7 @@ def read_ts(path: Path, kind: Kind) -> Series:
         targets = tuple(_target(name, label, len(series)) for name, label, series in pairs)
     return Series(
         names=tuple(names),
+        ids=tuple(map(str, range(len(names)))),
         groups=tuple(names),
         channels=tuple(f"channel {c}" for c in range(values[0].shape[1])),
         values=tuple(values),

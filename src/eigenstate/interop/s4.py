@@ -190,8 +190,8 @@ def _recovered(c: Array, step: Array, rates: Array, p: Array, length: Array) -> 
     """C (2, H, P) from C (I - Ā^length), on real vectors (Re x, Im x)."""
     if length == 0:
         return c
-    if length < 0:
-        raise ValueError(f"l_kernel must be at least 0, got {int(length)}")
+    if length < 0 or length != int(length):
+        raise ValueError(f"l_kernel must be a whole number from 0 up, got {float(length):g}")
     tensors = [torch.from_numpy(np.array(x)) for x in (step, rates, p, np.zeros_like(c))]
     A, _ = dplr_dense(*tensors)  # (H, N, N)
     rest = torch.eye(A.shape[-1], dtype=A.dtype) - torch.linalg.matrix_power(A, int(length))

@@ -225,7 +225,7 @@ def _refuse(liquid: bool, degree: int, factor_rank: int | None, bcInit: str | No
     elif degree != 1:
         reason = f"degree={degree!r}: it takes powers of the discretised B, element by element"
     elif factor_rank is not None or bcInit == "factorized":
-        reason = "a factorized B and C: s5-pytorch itself cannot build them; leave factor_rank out"
+        reason = "factorized B and C: s5-pytorch itself cannot build them; leave factor_rank out"
     elif bcInit not in (None, "dense", "complex_normal"):
         reason = f"bcInit={bcInit!r}: choose 'dense' or 'complex_normal'"
     if reason:

@@ -38,6 +38,10 @@ def read_weights(source: Source) -> Variables:
     """
     if isinstance(source, Variables):
         source = {name: tree for name, tree in source._asdict().items() if tree is not None}
+    if not isinstance(source, (Mapping, str, os.PathLike)):
+        raise TypeError(
+            f"weights must be a dict, Variables or the path of a file, got {type(source).__name__}"
+        )
     arrays = flatten(source if isinstance(source, Mapping) else _read(Path(source)))
     if not any(name.startswith("params/") for name in arrays):
         return Variables(arrays)
@@ -75,9 +79,9 @@ def write_weights(
 
 
 def flatten(tree: Mapping[Any, Any], separator: str = "/") -> Arrays:
-    """Every array of a dict by its flat name. WeightsError: two entries have one name."""
+    """Every array of a dict by its flat name. WeightsError: two have one name, or are none."""
     arrays: Arrays = {}
-    twice: list[str] = []
+    wrong: list[str] = []
 
     def walk(branch: Mapping[Any, Any], above: tuple[str, ...]) -> None:
         for key, value in branch.items():
@@ -87,12 +91,15 @@ def flatten(tree: Mapping[Any, Any], separator: str = "/") -> Arrays:
                 walk(value, place)
                 continue
             name = separator.join(place)
-            twice.extend([f"{name}: there twice"] if name in arrays else [])
-            arrays[name] = _array(value)
+            wrong.extend([f"{name}: there twice"] if name in arrays else [])
+            try:
+                arrays[name] = _array(value)
+            except (ValueError, TypeError, RuntimeError) as error:
+                wrong.append(f"{name}: not an array: {error}")
 
     walk(tree, ())
-    if twice:
-        raise WeightsError("these weights are ambiguous", twice)
+    if wrong:
+        raise WeightsError("these weights cannot be read", wrong)
     return arrays
 
 
@@ -133,6 +140,7 @@ def _read(path: Path) -> Mapping[str, Any]:
         LookupError,
         TypeError,
         ValueError,
+        RuntimeError,
         zipfile.BadZipFile,
         zlib.error,
     ) as error:

@@ -36,7 +36,7 @@ def check_flag(name: str, value: object) -> None:
 def check_options(value: object, kind: type) -> None:
     """Raise TypeError unless value is of the layer's own options class."""
     if not isinstance(value, kind):
-        raise TypeError(f"options must be an {kind.__name__}, got {type(value).__name__}")
+        raise TypeError(f"options must be of class {kind.__name__}, got {type(value).__name__}")
 
 
 def check_sizes(d_model: int, d_state: int, blocks: int, halves: bool) -> None:
@@ -176,4 +176,4 @@ def check_lengths(lengths: Tensor, batch: int, length: int) -> None:
 
 def mask(lengths: Tensor, length: int) -> Tensor:
     """True where a row has a sample: (B,) -> (B, L)."""
-    return torch.arange(length, device=lengths.device) < lengths.unsqueeze(1)
+    return torch.arange(length, device=lengths.device) < lengths.long().unsqueeze(1)

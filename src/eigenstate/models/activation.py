@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from eigenstate.layers.checks import check_choice
+from eigenstate.layers.checks import check_choice, check_options
 from eigenstate.models.dropout import TiedDropout
 from eigenstate.models.options import BlockOptions
 
@@ -39,7 +39,8 @@ class Activation(nn.Module):
     ) -> None:
         super().__init__()
         check_choice("activation", kind, ACTIVATIONS)
-        options = options or BlockOptions()
+        options = BlockOptions() if options is None else options
+        check_options(options, BlockOptions)
         has_value, has_gate = ACTIVATIONS[kind]
         self.kind = kind
         self.gelu = nn.GELU("tanh" if options.gelu == "tanh" else "none")

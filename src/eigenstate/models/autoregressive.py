@@ -10,9 +10,10 @@ from torch import Tensor, nn
 
 from eigenstate.layers.checks import check_count, check_lengths
 from eigenstate.models.backbone import Backbone
-from eigenstate.models.base import SequenceModel
+from eigenstate.models.base import SequenceModel, check_backbone
 from eigenstate.models.checks import check_ids, check_tokens, without_pads
 from eigenstate.models.encoders import EmbeddingEncoder
+from eigenstate.models.pretrained import check_model
 from eigenstate.systems.planes import wide
 
 
@@ -27,6 +28,7 @@ class Autoregressive(SequenceModel):
 
     def __init__(self, n_tokens: int, *, backbone: Backbone) -> None:
         check_count("n_tokens", n_tokens)
+        check_backbone(backbone)
         if backbone.bidirectional:
             raise ValueError(
                 "backbone must be causal: a bidirectional one has read the token that is to be "
@@ -44,6 +46,7 @@ class Autoregressive(SequenceModel):
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Self:
         """Build a model from a `config`. ValueError: an unknown, missing or impossible setting."""
+        check_model(cls, config)
         if "n_tokens" not in config:
             raise ValueError("config lacks 'n_tokens'")
         values = {name: value for name, value in config.items() if name != "n_tokens"}
@@ -98,7 +101,7 @@ class Autoregressive(SequenceModel):
         tokens = prompt.new_empty((len(prompt), count), dtype=torch.int64)
         with _evaluation(self):
             x, state = self._features(prompt, None, None, None, lengths)
-            last = prompt.shape[1] - 1 if lengths is None else lengths.to(x.device) - 1
+            last = prompt.shape[1] - 1 if lengths is None else lengths.to(x.device).long() - 1
             logits = self.decoder(x[torch.arange(len(x), device=x.device), last])
             for k in range(count):
                 if k:
@@ -139,6 +142,11 @@ def _draw(
     logits: Tensor, temperature: float, top_k: int | None, generator: torch.Generator | None
 ) -> Tensor:
     """One token of each row of logits (B, n_tokens) -> (B,)."""
+    if not logits.isfinite().all():
+        raise ValueError(
+            "generate got logits that are not finite: the weights are damaged, or training has "
+            "diverged; go back to an earlier checkpoint"
+        )
     if temperature == 0:
         return logits.argmax(dim=-1)
     scores, kept = logits.to(wide(logits.device)), None

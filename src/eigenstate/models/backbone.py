@@ -6,7 +6,7 @@ from typing import Any, Self, cast
 
 from torch import Tensor, nn
 
-from eigenstate.layers.checks import check_choice, check_count
+from eigenstate.layers.checks import check_choice, check_count, check_options
 from eigenstate.models.block import Block
 from eigenstate.models.checks import check_sequences, check_states, without_pads
 from eigenstate.models.choice import LAYERS, all_options, make_layer, option_names
@@ -39,7 +39,8 @@ class Backbone(Pretrained):
         super().__init__()
         check_count("n_layers", n_layers)
         self.d_model = d_model
-        self.options = options or BlockOptions()
+        self.options = BlockOptions() if options is None else options
+        check_options(self.options, BlockOptions)
         self._config = {
             "d_model": d_model,
             "n_layers": n_layers,

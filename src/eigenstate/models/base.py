@@ -10,7 +10,7 @@ from eigenstate.models.backbone import Backbone
 from eigenstate.models.checks import without_pads
 from eigenstate.models.choice import ENCODER_ARGUMENTS, ENCODERS, encoder_config
 from eigenstate.models.encoders import Encoder, as_encoder
-from eigenstate.models.pretrained import Pretrained
+from eigenstate.models.pretrained import Pretrained, check_model
 
 
 class SequenceModel(Pretrained):
@@ -24,6 +24,7 @@ class SequenceModel(Pretrained):
 
     def __init__(self, encoder: int | Encoder, *, backbone: Backbone) -> None:
         super().__init__()
+        check_backbone(backbone)
         self.encoder = as_encoder(encoder, backbone.d_model)
         self.backbone = backbone
 
@@ -39,6 +40,7 @@ class SequenceModel(Pretrained):
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Self:
         """Build a model from a `config`. ValueError: an unknown, missing or impossible setting."""
+        check_model(cls, config)
         check_choice("encoder", config.get("encoder"), ENCODERS)
         kind, own = ENCODERS[config["encoder"]], ENCODER_ARGUMENTS[config["encoder"]]
         missing = [repr(name) for name in (*own, *cls.HEAD) if name not in config]
@@ -82,6 +84,15 @@ class SequenceModel(Pretrained):
     ) -> tuple[Tensor, list[Tensor]]:
         self.encoder.check_samples(u_k)
         return self.backbone.step(self.encoder(u_k, dt), state, dt=dt)
+
+
+def check_backbone(backbone: object) -> None:
+    """Raise TypeError unless it is a Backbone: a layer alone has another interface."""
+    if not isinstance(backbone, Backbone):
+        raise TypeError(
+            f"backbone must be a Backbone, got {type(backbone).__name__}; "
+            "build one with es.Backbone(d_model, n_layers)"
+        )
 
 
 def _without_pads(

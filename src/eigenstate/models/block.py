@@ -3,6 +3,7 @@
 from torch import Tensor, nn
 
 from eigenstate.layers.base import SequenceLayer
+from eigenstate.layers.checks import check_flag, check_options
 from eigenstate.models.activation import Activation
 from eigenstate.models.checks import check_samples, check_sequences, without_pads
 from eigenstate.models.dropout import StochasticDepth
@@ -29,9 +30,12 @@ class Block(nn.Module):
         options: BlockOptions | None = None,
     ) -> None:
         super().__init__()
+        options = BlockOptions() if options is None else options
+        check_options(options, BlockOptions)
+        check_flag("prenorm", prenorm)
         self.d_model = layer.d_model
         self.prenorm = prenorm
-        self.options = options = options or BlockOptions()
+        self.options = options
         if options.norm == "batch":
             self.norm = SequenceBatchNorm(
                 layer.d_model, eps=options.norm_eps, momentum=options.norm_momentum
@@ -77,6 +81,9 @@ class Block(nn.Module):
     def _forward(self, u, state, dt, resets, lengths) -> tuple[Tensor, Tensor | None]:
         """As forward, on pads that are finite already; what comes out there is not cleared."""
         inner = lengths if self.options.padding == "invariant" else None
+        if self.training and isinstance(self.norm, SequenceBatchNorm):
+            # Whatever the layer will refuse must not have moved the running statistics before.
+            self.layer._check(u, state, dt, resets, inner)
         x = self.norm(u, inner) if self.prenorm else u
         x, state = self.layer(x, state, dt=dt, resets=resets, lengths=inner)
         return self._residual(u, x, inner), state if inner is lengths else None

@@ -81,6 +81,12 @@ def check_states(state: Sequence[Tensor] | None, count: int, bidirectional: bool
         raise ValueError(f"state must be a list of {count} tensors, one for each layer, got {got}")
 
 
+def check_share(name: str, p: object) -> None:
+    """A share of what is dropped, 0 <= p < 1."""
+    if not (isinstance(p, (int, float)) and 0 <= p < 1):
+        raise ValueError(f"{name} must be at least 0 and below 1, got {p!r}")
+
+
 def without_pads(x: Tensor, lengths: Tensor | None) -> Tensor:
     """x (B, L, ...) with zeros past each row's length: selected, so that no NaN there survives."""
     if lengths is None:

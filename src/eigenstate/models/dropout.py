@@ -3,6 +3,8 @@
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from eigenstate.models.checks import check_share
+
 
 class TiedDropout(nn.Module):
     """Drop whole channels of a sequence: one mask per row, shared over time.
@@ -15,7 +17,7 @@ class TiedDropout(nn.Module):
 
     def __init__(self, p: float = 0.0, *, tied: bool = True) -> None:
         super().__init__()
-        _check_share("dropout", p)
+        check_share("dropout", p)
         self.p = p
         self.tied = tied
 
@@ -40,7 +42,7 @@ class StochasticDepth(nn.Module):
 
     def __init__(self, p: float = 0.0) -> None:
         super().__init__()
-        _check_share("stochastic_depth", p)
+        check_share("stochastic_depth", p)
         self.p = p
 
     def forward(self, x: Tensor) -> Tensor:
@@ -50,8 +52,3 @@ class StochasticDepth(nn.Module):
 
     def extra_repr(self) -> str:
         return f"p={self.p}"
-
-
-def _check_share(name: str, p: float) -> None:
-    if not (isinstance(p, (int, float)) and 0 <= p < 1):
-        raise ValueError(f"{name} must be at least 0 and below 1, got {p!r}")

@@ -12,7 +12,8 @@ class SequenceBatchNorm(nn.Module):
     y = (x - mean) / sqrt(variance + eps) * weight + bias; x, y (B, L, H) or, in evaluation, (B, H).
     In training, mean and variance (biased) are those of the samples before each row's own
     `lengths`, and move the running ones by `momentum` (0.05 here is 0.95 in the official code of
-    the S5 paper, whose running variance is biased too). In evaluation the running ones are used.
+    the S5 paper, whose running variance is biased too). In evaluation the running ones are used, which a cast to
+    16 bits leaves in float32: a small share of a new batch would be rounded away.
     ValueError: training on a single sample in time, (B, H), or on no valid sample at all.
     """
 
@@ -44,7 +45,7 @@ class SequenceBatchNorm(nn.Module):
                 "BatchNorm takes no single steps in training: its statistics need whole "
                 "sequences; call model.eval() first, or build the model with norm='layer'"
             )
-        x = x.to(self.running_mean.dtype)
+        x = x.to(torch.promote_types(x.dtype, torch.float32))
         if lengths is None:
             samples = x.flatten(0, 1)  # (B L, H)
         else:
@@ -59,8 +60,19 @@ class SequenceBatchNorm(nn.Module):
 
     @torch.no_grad()
     def _remember(self, mean: Tensor, variance: Tensor) -> None:
-        self.running_mean.lerp_(mean, self.momentum)
-        self.running_var.lerp_(variance, self.momentum)
+        self.running_mean.lerp_(mean.to(self.running_mean.dtype), self.momentum)
+        self.running_var.lerp_(variance.to(self.running_var.dtype), self.momentum)
+
+    def _apply(self, fn, recurse=True):
+        statistics = {id(self.running_mean), id(self.running_var)}
+
+        def keep_wide(x: Tensor) -> Tensor:
+            moved = fn(x)
+            if id(x) in statistics and moved.dtype.itemsize < 4:
+                return x.to(moved.device, torch.float32)
+            return moved
+
+        return super()._apply(keep_wide, recurse)
 
     def extra_repr(self) -> str:
         return f"{len(self.weight)}, eps={self.eps}, momentum={self.momentum}"

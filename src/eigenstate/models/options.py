@@ -1,8 +1,10 @@
 """What is seldom changed about a block."""
 
+import math
 from dataclasses import dataclass
 
-from eigenstate.layers.checks import check_choice
+from eigenstate.layers.checks import check_choice, check_flag
+from eigenstate.models.checks import check_share
 
 NORMS = ("layer", "batch")
 GELUS = ("exact", "tanh")
@@ -23,7 +25,7 @@ class BlockOptions:
                       gives what its rows give alone. "published": pads are samples like any other
                       until the pooling, as in the official code of the S5 paper; no state is
                       returned then when `lengths` are given, since it would be that of the pads.
-    ValueError: an unknown name, or a number out of range.
+    ValueError, TypeError: an unknown name, a number out of range, a value of another kind.
     """
 
     norm: str = "layer"
@@ -38,8 +40,14 @@ class BlockOptions:
         check_choice("norm", self.norm, NORMS)
         check_choice("gelu", self.gelu, GELUS)
         check_choice("padding", self.padding, PADDINGS)
-        if not self.norm_eps > 0:
-            raise ValueError(f"norm_eps must be above 0, got {self.norm_eps!r}")
+        check_flag("tied_dropout", self.tied_dropout)
+        check_share("stochastic_depth", self.stochastic_depth)
+        for name in ("norm_eps", "norm_momentum"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, (int, float)):
+                raise TypeError(f"{name} must be a number, got {value!r}")
+        if not 0 < self.norm_eps < math.inf:
+            raise ValueError(f"norm_eps must be finite and above 0, got {self.norm_eps!r}")
         if not 0 < self.norm_momentum <= 1:
             raise ValueError(
                 f"norm_momentum must be above 0 and at most 1, got {self.norm_momentum!r}; it is "

@@ -60,6 +60,7 @@ class PooledModel(SequenceModel):
         """
         layers, pooling = _divide(state)
         x, layers = self._features(u, layers, dt, resets, lengths)
+        self._check_pooling(pooling, len(x))
         pooled, pooling = self.pooling(x, pooling, resets=resets, lengths=lengths)
         return self._decode(pooled), None if layers is None else ClassifierState(layers, pooling)
 
@@ -76,8 +77,22 @@ class PooledModel(SequenceModel):
         """
         layers, pooling = _divide(state)
         x, layers = self._step_features(u_k, layers, dt)
+        self._check_pooling(pooling, len(x))
         pooled, pooling = self.pooling.step(x, pooling)
         return self._decode(pooled), ClassifierState(layers, pooling)
+
+    def _check_pooling(self, pooling: PoolingState | None, batch: int) -> None:
+        """The pooling's state is that of this pooling and of this many rows."""
+        if pooling is None:
+            return
+        like = self.decoder.weight
+        fresh = self.pooling.initial_state(batch, self.backbone.d_model, like=like)
+        expected, got = ([tuple(x.shape) for x in state] for state in (fresh, pooling))
+        if got != expected:
+            raise ValueError(
+                f"state.pooling must hold tensors of the shapes {expected}, got {got}; it is that "
+                "of another pooling or of another number of rows"
+            )
 
     def _decode(self, pooled: Tensor) -> Tensor:
         raise NotImplementedError

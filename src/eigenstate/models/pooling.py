@@ -84,7 +84,7 @@ class LastPooling(nn.Module):
         elif lengths is None:
             last = x[:, -1]
         else:
-            last = x[torch.arange(batch, device=x.device), lengths.to(x.device) - 1]
+            last = x[torch.arange(batch, device=x.device), lengths.to(x.device).long() - 1]
         return last, (last,)
 
     def step(self, x_k: Tensor, state: PoolingState | None) -> tuple[Tensor, PoolingState]:

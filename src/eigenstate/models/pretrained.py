@@ -14,6 +14,7 @@ from eigenstate.files import CheckpointError, replace_file, replace_json
 
 FORMAT_VERSION = 1
 WEIGHTS, CONFIG = "model.safetensors", "config.json"
+REAL = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 
 
 class Pretrained(nn.Module):
@@ -37,7 +38,8 @@ class Pretrained(nn.Module):
     def save_pretrained(self, folder: str | PathLike[str]) -> None:
         """Write the model into `folder`, in place of one that is there.
 
-        Killed at any moment, the folder holds the old weights or the new ones, whole.
+        Killed at any moment, the folder holds the old weights or the new ones, whole; if the two
+        differ in their config, config.json may still be the old one, which loading then says.
         CheckpointError: a weight is NaN or infinite, or the files cannot be written; nothing is.
         """
         folder = Path(folder)
@@ -67,8 +69,8 @@ class Pretrained(nn.Module):
         folder = Path(folder)
         text, tensors = _read(folder / WEIGHTS)
         config = _read_config(folder, text)
-        if config.pop("format_version", None) != FORMAT_VERSION:
-            found = json.loads(text).get("format_version")
+        found = config.pop("format_version", None)
+        if found != FORMAT_VERSION:
             raise CheckpointError(
                 f"{folder / CONFIG}: format version {FORMAT_VERSION} expected, got {found}; it "
                 "needs another version of eigenstate"
@@ -87,6 +89,13 @@ class Pretrained(nn.Module):
         _check_finite(tensors, folder / WEIGHTS)
         model.load_state_dict(tensors, assign=True)
         return model.eval()
+
+
+def check_model(cls: type, config: Mapping[str, Any]) -> None:
+    """Raise ValueError if `config` says that it is of a model of another class than `cls`."""
+    name = cls.__name__.lower()
+    if config.get("model", name) != name:
+        raise ValueError(f"config is of model {config['model']!r}, and this class is {name!r}")
 
 
 def check_names(config: Mapping[str, Any], known: Collection[str]) -> None:
@@ -125,19 +134,30 @@ def _read(path: Path) -> tuple[str, dict[str, Tensor]]:
 
 def _read_config(folder: Path, text: str) -> dict[str, Any]:
     """The config of the weights; config.json must say the same."""
-    config = json.loads(text)
+    config = _parsed(text, folder / WEIGHTS)
     path = folder / CONFIG
     try:
-        said = json.loads(path.read_text(encoding="utf-8"))
+        said = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise CheckpointError(f"{path}: no such file") from None
     except (OSError, ValueError) as error:
-        raise CheckpointError(f"{path}: damaged or not JSON: {error}") from None
-    if said != config:
+        raise CheckpointError(f"{path}: damaged or not text: {error}") from None
+    if _parsed(said, path) != config:
         raise CheckpointError(
             f"{path}: differs from the config inside {folder / WEIGHTS}: one of them was changed, "
             "or saving stopped between the two; save the model again"
         )
+    return config
+
+
+def _parsed(text: str, path: Path) -> dict[str, Any]:
+    """The settings in a JSON text that was found at `path`."""
+    try:
+        config = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(f"{path}: damaged or not JSON: {error}") from None
+    if not isinstance(config, dict):
+        raise CheckpointError(f"{path}: must hold settings by name, got {type(config).__name__}")
     return config
 
 
@@ -156,7 +176,7 @@ def _check_fit(model: nn.Module, tensors: Mapping[str, Tensor], path: Path) -> N
 def _shape(tensor: Tensor | None) -> str:
     if tensor is None:
         return "nothing"
-    kind = "real" if tensor.is_floating_point() else str(tensor.dtype)
+    kind = "real" if tensor.dtype in REAL else str(tensor.dtype)
     return f"{kind} {tuple(tensor.shape)}"
 
 

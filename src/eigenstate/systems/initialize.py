@@ -37,7 +37,7 @@ def start(
     "hippo": HiPPO-N, the same in every block; "antisymmetric": (G - G^T) / sqrt(2) - I / 2;
     "random": G, moved left until its slowest mode decays like the others, Re λ = -1/2. G (n, n) is
     normal with variance 1/n, drawn for each block. With conjugate halves the n/2 modes of least
-    imaginary part are kept.
+    imaginary part are kept; of a random G's real eigenvalues, which have no partner, that is half.
     """
     size = d_state // blocks
     kept = size // 2 if conjugate else size

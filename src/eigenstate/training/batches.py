@@ -1,6 +1,7 @@
 """Batches in an order that depends on the seed and the epoch alone."""
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -48,12 +49,20 @@ class ShuffledLoader(DataLoader):
     """Batches in a new order every epoch, which can go on in the middle of one.
 
     Its state is the number of batches of the epoch that it has handed out; the trainer keeps it in
-    the checkpoint.
+    the checkpoint. `most` batches end an epoch, if it has more.
     """
 
     def __init__(
-        self, data: Samples, batch_size: int, *, seed: int, drop_last: bool, collate: "Collate"
+        self,
+        data: Samples,
+        batch_size: int,
+        *,
+        seed: int,
+        drop_last: bool,
+        collate: "Collate",
+        most: int | None,
     ) -> None:
+        self.most = most
         self.order = EpochSampler(len(data), seed)
         self.done = 0
         super().__init__(
@@ -64,6 +73,10 @@ class ShuffledLoader(DataLoader):
             collate_fn=collate,
         )
 
+    def __len__(self) -> int:
+        batches = super().__len__()
+        return batches if self.most is None else min(batches, self.most)
+
     def state_dict(self) -> dict[str, int]:
         return {"done": self.done}
 
@@ -72,7 +85,7 @@ class ShuffledLoader(DataLoader):
 
     def __iter__(self) -> Iterator[Batch]:
         self.order.start = self.done * (self.batch_size or 1)
-        for batch in super().__iter__():
+        for batch in islice(super().__iter__(), len(self) - self.done):
             self.done = (self.done + 1) % len(self)
             yield batch
 

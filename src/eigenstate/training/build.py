@@ -7,12 +7,15 @@ import torch
 from torch import nn
 
 from eigenstate.data import Task
+from eigenstate.layers.checks import check_choice
 from eigenstate.models import Backbone, Classifier, Regressor, Retrieval
 from eigenstate.models.choice import make_block_options, make_encoder
 from eigenstate.models.encoders import Encoder
+from eigenstate.models.starts import start_matrices
 from eigenstate.training.config import ModelSettings
 
-ENCODERS = {"channels": "linear", "tokens": "one-hot", "images": "image"}
+# The encoders for each kind of input; the first is the default.
+ENCODERS = {"channels": ("linear",), "tokens": ("one-hot", "embedding"), "images": ("image",)}
 
 
 def build_model(settings: ModelSettings, task: Task) -> nn.Module:
@@ -32,16 +35,24 @@ def build_model(settings: ModelSettings, task: Task) -> nn.Module:
             prenorm=s.prenorm,
             options=make_block_options(s.block_options),
         )
-        encoder = _encoder(s, task)
-        if task.kind == "regression":
-            return Regressor(encoder, task.n_outputs, backbone=backbone)
-        if task.kind == "retrieval":
-            return Retrieval(encoder, task.n_classes, backbone=backbone)
-        return Classifier(encoder, task.n_classes, backbone=backbone, pooling=s.pooling)
+        model = _with_head(_encoder(s, task), backbone, s, task)
+        start_matrices(model, s.matrices)
+        return model
+
+
+def _with_head(
+    encoder: Encoder, backbone: Backbone, settings: ModelSettings, task: Task
+) -> nn.Module:
+    if task.kind == "regression":
+        return Regressor(encoder, task.n_outputs, backbone=backbone)
+    if task.kind == "retrieval":
+        return Retrieval(encoder, task.n_classes, backbone=backbone)
+    return Classifier(encoder, task.n_classes, backbone=backbone, pooling=settings.pooling)
 
 
 def _encoder(settings: ModelSettings, task: Task) -> Encoder:
-    name = settings.encoder or ENCODERS[task.inputs]
+    name = settings.encoder or ENCODERS[task.inputs][0]
+    check_choice(f"model.encoder of a task of {task.inputs}", name, ENCODERS[task.inputs])
     return make_encoder(name, task.d_input, settings.d_model, settings.encoder_options)
 
 

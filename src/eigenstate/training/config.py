@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+from eigenstate.data.own_data import OWN
 from eigenstate.layers.checks import check_choice
 from eigenstate.training.optimizers import GROUPINGS
-from eigenstate.training.schedules import SCHEDULES
+from eigenstate.training.schedules import SCHEDULES, s5_schedule
 
 
 def told(text: str, metavar: str) -> dict[str, str]:
@@ -48,6 +49,9 @@ class ModelSettings:
         default_factory=dict,
         metadata=told("its own: --model.encoder_options.append_dt ...", "{...}"),
     )
+    matrices: str = field(
+        default="torch", metadata=told("start of encoder, gates and head: torch or lecun", "NAME")
+    )
     use_dt: bool = field(
         default=True, metadata=told("false: samples count as evenly spaced", "BOOL")
     )
@@ -58,6 +62,9 @@ class TrainingSettings:
     """AdamW, its learning rate rising at first and then falling along half a cosine."""
 
     epochs: int = field(default=60, metadata=told("passes over the training set", "N"))
+    epoch_steps: int | None = field(
+        default=None, metadata=told("end an epoch after so many steps; the next has others", "N")
+    )
     batch_size: int = field(default=32, metadata=told("sequences a step", "N"))
     lr: float = field(default=4e-3, metadata=told("highest learning rate", "LR"))
     dynamics_lr: float | None = field(
@@ -89,8 +96,13 @@ class TrainingSettings:
     )
 
     def __post_init__(self) -> None:
-        threads = 1 if self.threads is None else self.threads
-        _at_least(1, epochs=self.epochs, batch_size=self.batch_size, threads=threads)
+        _at_least(
+            1,
+            epochs=self.epochs,
+            epoch_steps=1 if self.epoch_steps is None else self.epoch_steps,
+            batch_size=self.batch_size,
+            threads=1 if self.threads is None else self.threads,
+        )
         check_choice("training.grouping", self.grouping, GROUPINGS)
         check_choice("training.schedule", self.schedule, SCHEDULES)
         check_choice("training.select", self.select, ("last", "best"))
@@ -102,6 +114,8 @@ class TrainingSettings:
             warmup_epochs=self.warmup_epochs,
             offset_noise=self.offset_noise,
         )
+        if self.schedule == "s5":
+            s5_schedule(1, self.epochs, self.warmup_epochs)  # it refuses some warm-ups
 
 
 @dataclass(frozen=True)
@@ -111,6 +125,7 @@ class RunSettings:
     task: str
     preset: str | None = None
     data: str | None = None
+    columns: dict[str, Any] = field(default_factory=dict)
     seed: int = 0
     model: ModelSettings = field(default_factory=ModelSettings)
     training: TrainingSettings = field(default_factory=TrainingSettings)
@@ -118,6 +133,10 @@ class RunSettings:
     def __post_init__(self) -> None:
         if not isinstance(self.seed, int) or self.seed < 0:
             raise ValueError(f"seed must be a whole number from 0 up, got {self.seed!r}")
+        if not isinstance(self.columns, dict):
+            raise TypeError(f"columns must hold names, such as `label: y`, got {self.columns!r}")
+        if self.columns and self.task not in OWN:
+            raise ValueError(f"columns: the task {self.task!r} reads no table of yours; leave out")
 
     @classmethod
     def from_dict(cls, settings: Mapping[str, Any]) -> "RunSettings":

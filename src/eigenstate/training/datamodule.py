@@ -28,6 +28,7 @@ class SplitsModule(pl.LightningDataModule):
             training.batch_size,
             seed=self.settings.seed,
             drop_last=training.drop_last,
+            most=training.epoch_steps,
             collate=Collate(data, task=self.task, model=self.settings.model),
         )
 

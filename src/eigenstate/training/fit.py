@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytorch_lightning as pl
@@ -17,9 +18,11 @@ from torch import nn
 from eigenstate.data import Splits, Task
 from eigenstate.files import remove_leftovers
 from eigenstate.inspection.plots import save_learning_curve
+from eigenstate.training.config import RunSettings
 from eigenstate.training.datamodule import SplitsModule
 from eigenstate.training.log import EpochLog, WholeFiles, best_row
-from eigenstate.training.objectives import OBJECTIVES, Objective
+from eigenstate.training.machine import PeakMemory
+from eigenstate.training.objectives import Objective
 from eigenstate.training.progress import ProgressLine
 from eigenstate.training.runs import Run, RunError
 from eigenstate.training.summary import summarise
@@ -29,6 +32,7 @@ from eigenstate.training.trained import (
     load_splits,
     load_trained,
     new_model,
+    objective_of,
     prepared,
     score,
 )
@@ -51,15 +55,15 @@ def train(run: Run, splits: Splits | None = None, *, progress: bool = True) -> d
     Interrupted: Ctrl-C or SIGTERM. NonFiniteError: a loss, gradient or parameter was not finite.
     RunError, CheckpointError: the run folder cannot be used.
     """
-    s = run.settings
+    s, memory = run.settings, PeakMemory()
     checkpoint = run.checkpoint if run.checkpoint.exists() else None
     remove_leftovers(run.folder)
     with torch.random.fork_rng(devices=[]), _threads(s.training.threads), _quiet():
         if checkpoint is not None:
             load_trained(run)  # whatever is wrong with it is said now, and clearly
+        splits = load_splits(run) if splits is None else splits
         torch.manual_seed(s.seed)
         task, model = new_model(run)
-        splits = load_splits(run) if splits is None else splits
         standardizer = fit_standardizer(task, splits)
         splits = prepared(splits, standardizer)
         module, data = _module(run, model, task, splits)
@@ -67,7 +71,10 @@ def train(run: Run, splits: Splits | None = None, *, progress: bool = True) -> d
         shown = [ProgressLine(s, splits=splits, log=log)] if progress else []
         _fit(_trainer(s.training.epochs, [log, *shown]), module, data, checkpoint)
         row = _judged(run, log.rows, splits, module.objective)
-        summary = summarise(run, row, log.rows, model)
+        summary = summarise(run, row, log.rows, model) | {
+            "tokens_per_second": round(median(log.rates)) if log.rates else None,
+            "peak_memory": memory.read(),
+        }
     run.write_summary(summary)
     _draw(run, log.rows, module.objective)
     return summary
@@ -78,27 +85,36 @@ def _module(
 ) -> tuple[SequenceTask, SplitsModule]:
     """Return what is learnt and what it is learnt from. RunError: it asks for what is not there."""
     s = run.settings
+    try:
+        check_splits(s, splits)
+    except ValueError as error:
+        raise RunError(f"{run.config}: {error}") from None
     watched = "test" if splits.validation is None else "validation"
-    if watched == "test" and s.training.select == "best":
-        raise RunError(
-            f"{run.config}: training.select 'best' needs validation data, and the task "
-            f"{task.name!r} has none; use 'last'"
-        )
     data = SplitsModule(splits, task=task, settings=s)
-    if data.steps_per_epoch == 0:
-        raise RunError(
-            f"{run.config}: training.drop_last leaves nothing of {len(splits.train)} sequences in "
-            f"batches of {s.training.batch_size}; make training.batch_size smaller"
-        )
     module = SequenceTask(
         model,
-        OBJECTIVES[task.kind],
+        objective_of(run),
         settings=s.training,
         steps_per_epoch=data.steps_per_epoch,
         seed=s.seed,
         watched=watched,
     )
     return module, data
+
+
+def check_splits(settings: RunSettings, splits: Splits) -> None:
+    """Raise ValueError if the training cannot be done with these data."""
+    s, size = settings.training, len(splits.train)
+    if s.select == "best" and splits.validation is None:
+        raise ValueError(
+            f"training.select 'best' needs validation data, and the task {settings.task!r} has "
+            "none; use 'last'"
+        )
+    if s.drop_last and size < s.batch_size:
+        raise ValueError(
+            f"training.drop_last leaves nothing of {size} sequences in batches of {s.batch_size}; "
+            "make training.batch_size smaller"
+        )
 
 
 def _trainer(epochs: int, callbacks: list[pl.Callback]) -> pl.Trainer:

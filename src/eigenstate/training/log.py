@@ -20,7 +20,8 @@ class EpochLog(pl.Callback):
     """Appends a row to metrics.csv and replaces checkpoint.pt, which holds the rows as well.
 
     The checkpoint also holds what the inputs were standardised by, and what the epoch's mean loss
-    is made of. An epoch that takes long is saved every minute, too. The best epoch on what is
+    is made of. `rates` are the tokens (samples that are no pads) learnt from in a second, epoch by epoch.
+    An epoch that takes long is saved every minute, too. The best epoch on what is
     watched is in best.pt, if such a one is to be judged. Parameters that are not finite are never
     saved: the run stops instead, and the checkpoint before them stays.
     """
@@ -30,16 +31,27 @@ class EpochLog(pl.Callback):
         self.standardizer = standardizer
         self.rows: list[dict[str, float]] = []
         self.losses, self.seen, self.seconds = 0.0, 0, 0.0
+        self.rates: list[float] = []
+        self.tokens = 0
         self.begun = self.saved = 0.0
 
     def state_dict(self) -> dict[str, Any]:
         seconds = self.seconds + time.perf_counter() - self.begun if self.seen else 0.0
-        return {"rows": self.rows, "losses": self.losses, "seen": self.seen, "seconds": seconds}
+        return {
+            "rows": self.rows,
+            "losses": self.losses,
+            "seen": self.seen,
+            "seconds": seconds,
+            "rates": self.rates,
+            "tokens": self.tokens,
+        }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.rows = list(state_dict["rows"])
         self.losses, self.seen = state_dict["losses"], state_dict["seen"]
         self.seconds = state_dict["seconds"]
+        # Runs begun before these were kept go on without.
+        self.rates, self.tokens = list(state_dict.get("rates", [])), state_dict.get("tokens", 0)
 
     def on_save_checkpoint(self, trainer: pl.Trainer, _module: Any, checkpoint: dict) -> None:
         checkpoint["standardizer"] = self.standardizer and self.standardizer.state()
@@ -54,8 +66,12 @@ class EpochLog(pl.Callback):
         size = len(batch.labels)
         self.losses += float(outputs["loss"]) * size
         self.seen += size
+        self.tokens += int(batch.lengths.sum())
         last = batch_idx + 1 >= trainer.num_training_batches
-        if not last and time.perf_counter() - self.saved >= SAVE_EVERY:
+        if last:  # before the validation
+            self.rates.append(self.tokens / (self.seconds + time.perf_counter() - self.begun))
+            self.tokens = 0
+        elif time.perf_counter() - self.saved >= SAVE_EVERY:
             check_parameters(pl_module.model, step=trainer.global_step)
             trainer.save_checkpoint(self.run.checkpoint)
             self.saved = time.perf_counter()

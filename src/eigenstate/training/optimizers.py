@@ -6,7 +6,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from eigenstate.layers.base import SequenceLayer
-from eigenstate.layers.checks import check_choice
+from eigenstate.layers.checks import check_choice, check_flag
 from eigenstate.layers.spectrum import Spectrum
 
 # What a layer's own parameters are called in the published groupings. S4's P is the low-rank part
@@ -58,14 +58,13 @@ def parameter_groups(
 
     >>> optimizer = torch.optim.AdamW(es.parameter_groups(model, lr=3e-3, weight_decay=0.05))
 
-    ValueError: a rate or a decay that is negative or not finite; an unknown grouping.
+    ValueError, TypeError: a rate or a decay that is negative, not finite or no number; an unknown
+    grouping.
     """
     check_choice("grouping", grouping, GROUPINGS)
+    check_flag("dt_global", dt_global)
     dynamics_lr = lr if dynamics_lr is None else dynamics_lr
-    rates = {"lr": lr, "dynamics_lr": dynamics_lr, "weight_decay": weight_decay}
-    for argument, value in rates.items():
-        if not (math.isfinite(value) and value >= 0):
-            raise ValueError(f"{argument} must be finite and at least 0, got {value!r}")
+    _check_rates({"lr": lr, "dynamics_lr": dynamics_lr, "weight_decay": weight_decay})
     groups: dict[str, dict[str, Any]] = {
         "dynamics": {"lr": dynamics_lr, "weight_decay": 0.0},
         "dynamics_decay": {"lr": dynamics_lr, "weight_decay": weight_decay},
@@ -78,9 +77,10 @@ def parameter_groups(
     roles = _roles(model)
     members: dict[str, list[tuple[str, Tensor]]] = {name: [] for name in groups}
     for name, parameter in model.named_parameters():
-        single = grouping == "default" and parameter.ndim < 2
-        rest = "no_decay" if single else "decay"
-        members[places.get(roles.get(id(parameter), ""), rest)].append((name, parameter))
+        role = roles.get(id(parameter), "")
+        single = parameter.ndim < 2 or role == "timescale"  # those of S4 and S4D have two axes
+        rest = "no_decay" if single and grouping == "default" else "decay"
+        members[places.get(role, rest)].append((name, parameter))
     return [
         {
             "params": [parameter for _, parameter in members[name]],
@@ -91,6 +91,14 @@ def parameter_groups(
         for name, settings in groups.items()
         if members[name]
     ]
+
+
+def _check_rates(rates: dict[str, float]) -> None:
+    for argument, value in rates.items():
+        if not isinstance(value, (int, float)):
+            raise TypeError(f"{argument} must be a number, got {value!r}")
+        if not (math.isfinite(value) and value >= 0):
+            raise ValueError(f"{argument} must be finite and at least 0, got {value!r}")
 
 
 def _roles(model: nn.Module) -> dict[int, str]:

@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from eigenstate.data import get_task
+from eigenstate.data.own_data import OWN
 from eigenstate.layers.checks import check_choice
 from eigenstate.training.config import check_keys
 
@@ -27,9 +28,18 @@ _Loader.add_implicit_resolver(
 
 def read_settings(path: Path | Traversable) -> dict[str, Any]:
     """Read a YAML file of settings. ValueError: names the file and what is wrong with it."""
+    settings = read_yaml(path) or {}
     try:
-        settings = yaml.load(path.read_text(encoding="utf-8"), _Loader) or {}
         check_keys(settings)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{path}: {error}") from None
+    return settings
+
+
+def read_yaml(path: Path | Traversable) -> Any:
+    """Read what a YAML file holds. ValueError: names the file and what is wrong with it."""
+    try:
+        return yaml.load(path.read_text(encoding="utf-8"), _Loader)
     except FileNotFoundError:
         raise ValueError(f"{path}: no such file") from None
     except OSError as error:
@@ -38,9 +48,8 @@ def read_settings(path: Path | Traversable) -> dict[str, Any]:
         raise ValueError(f"{path}: not a text file") from None
     except yaml.YAMLError as error:
         raise ValueError(f"{path}: not valid YAML: {_place(error)}") from None
-    except (ValueError, TypeError) as error:
+    except ValueError as error:  # a date that is none, for example
         raise ValueError(f"{path}: {error}") from None
-    return settings
 
 
 def presets() -> dict[str, Traversable]:
@@ -65,7 +74,7 @@ def read_preset(name: str | None, task: str | None = None) -> dict[str, Any]:
     if name is None:
         if task is None:
             raise ValueError("which task? `eigenstate tasks` lists them")
-        name = f"s5-{get_task(task).name}"
+        name = f"s5-{task if task in OWN else get_task(task).name}"
     check_choice("preset", name, presets())
     return {"preset": name, **read_settings(presets()[name])}
 

@@ -19,8 +19,8 @@ class RunError(RuntimeError):
 
 
 class Run:
-    """One run: config.yaml, metrics.csv, metrics.json, checkpoint.pt, learning_curve.png, and
-    best.pt where the best epoch is to be judged.
+    """One run: config.yaml, metrics.csv, metrics.json, checkpoint.pt, learning_curve.png, best.pt
+    where the best epoch is to be judged, and data.json where it learns from a user's own files.
 
     Every file is replaced whole, so that a run killed at any moment can be read and resumed.
     """
@@ -29,6 +29,7 @@ class Run:
         self.folder = folder
         self.settings = settings
         self.config = folder / "config.yaml"
+        self.facts = folder / "data.json"
         self.metrics = folder / "metrics.csv"
         self.summary = folder / "metrics.json"
         self.checkpoint = folder / "checkpoint.pt"

@@ -1,12 +1,14 @@
 """The final figures of a run, and what they were obtained with."""
 
 import platform
+from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import torch
 from torch import nn
 
+from eigenstate.training.machine import machine
 from eigenstate.training.runs import Run
 
 PACKAGES = ("eigenstate", "torch", "numpy", "numba", "pytorch-lightning")
@@ -15,7 +17,7 @@ PACKAGES = ("eigenstate", "torch", "numpy", "numba", "pytorch-lightning")
 def summarise(
     run: Run, row: dict[str, float], rows: list[dict[str, float]], model: nn.Module
 ) -> dict[str, Any]:
-    """Return the figures of the judged epoch, the size of the model, the time and the versions."""
+    """Return the figures of the judged epoch, the size of the model, the time and the machine."""
     s = run.settings
     return {
         "task": s.task,
@@ -23,9 +25,13 @@ def summarise(
         "seed": s.seed,
         "epochs": len(rows),
         **{name: value for name, value in row.items() if name != "seconds"},
+        "first_train_loss": rows[0]["train_loss"],
+        "last_train_loss": rows[-1]["train_loss"],
         "parameters": sum(p.numel() for p in model.parameters()),
         "seconds": round(sum(row["seconds"] for row in rows), 1),
         "threads": torch.get_num_threads(),
+        "machine": machine(),
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {"python": platform.python_version(), **_versions()},
     }
 

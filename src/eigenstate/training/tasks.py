@@ -75,7 +75,7 @@ class SequenceTask(pl.LightningModule):
         check_gradients(self.model, step=self.global_step)
 
     def validation_step(self, batch: Batch, batch_index: int) -> None:
-        out, size = self._output(batch), len(batch.labels)
+        out, size = self._output(batch), self.objective.weight(batch)
         figure = self.objective.figure(out, batch)
         self.log(f"{self.watched}_loss", self.objective.loss(out, batch), batch_size=size)
         self.log(f"{self.watched}_{self.objective.name}", figure, batch_size=size)

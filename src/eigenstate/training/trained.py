@@ -7,11 +7,14 @@ import torch
 from torch import nn
 
 from eigenstate.data import Samples, Sequences, Splits, Standardizer, Task, get_task
+from eigenstate.data.own_data import OWN
 from eigenstate.files import CheckpointError
 from eigenstate.training.batches import Collate, ordered_batches, output
 from eigenstate.training.build import build_model
 from eigenstate.training.checkpoints import read_checkpoint
-from eigenstate.training.objectives import OBJECTIVES
+from eigenstate.training.objectives import OBJECTIVES, Objective, own_targets
+from eigenstate.training.own import load_own_splits
+from eigenstate.training.own_facts import facts_of
 from eigenstate.training.runs import Run, RunError
 
 
@@ -59,28 +62,50 @@ def load_checkpoint(run: Run, path: Path) -> Trained:
     return Trained(model.eval(), standardizer, task, epoch)
 
 
+def task_of(run: Run) -> Task:
+    """Return the task of a run; one on a user's own files has it in data.json.
+
+    ValueError: there is no such task. RunError: data.json is missing or damaged.
+    """
+    name = run.settings.task
+    return facts_of(run).task(name) if name in OWN else get_task(name)
+
+
+def objective_of(run: Run) -> Objective:
+    """Return what the task of a run asks for, in the units of its data. Errors as `task_of`."""
+    task = task_of(run)
+    if run.settings.task in OWN and task.kind == "regression":
+        return own_targets(facts_of(run).scale)
+    return OBJECTIVES[task.kind]
+
+
 def new_model(run: Run) -> tuple[Task, nn.Module]:
     """Return the task of a run and a new model for it. RunError: config.yaml asks for nonsense."""
     try:
-        task = get_task(run.settings.task)
+        task = task_of(run)
         return task, build_model(run.settings.model, task)
     except (ValueError, TypeError) as error:
         raise RunError(f"{run.config}: {error}") from None
 
 
-def load_splits(run: Run, name: str | None = None) -> Splits:
-    """Load the data of a run's task, or of a task alike that is named.
+def load_splits(run: Run, name: str | None = None, *, data: Path | None = None) -> Splits:
+    """Load the data of a run's task, or of a task alike that is named, from where settings say.
 
+    data: another place of the task's files. Of a user's own other files, see `read_new`.
     RunError: the data are not there, or not what they should be; the task asks something else.
     """
     try:
+        if run.settings.task in OWN:
+            if name is not None:
+                raise ValueError(f"a run on your own files has no other task, got {name!r}")
+            return load_own_splits(run)
         ours = get_task(run.settings.task)
         task = ours if name is None else get_task(name)
         shapes = [(t.kind, t.inputs, t.d_input, t.class_names, t.n_outputs) for t in (ours, task)]
         if shapes[0] != shapes[1]:
             raise ValueError(f"task {task.name!r} asks something else than {ours.name!r}")
-        return task.load(run.settings.data)
-    except (ValueError, OSError) as error:
+        return task.load(run.settings.data if data is None else data)
+    except (ValueError, OSError, ImportError) as error:
         raise RunError(f"{run.folder}: {error}") from None
 
 
@@ -106,18 +131,18 @@ def score(run: Run, model: nn.Module, data: Samples, *, dt: float = 1.0) -> Scor
     dt: the time between samples in training intervals, where the data have another rate than the
     training set had; intervals that the data bring themselves are multiplied by it.
     """
-    task = get_task(run.settings.task)
-    objective = OBJECTIVES[task.kind]
-    figure, loss, total = 0.0, 0.0, 0
+    task, objective = task_of(run), objective_of(run)
+    figure, loss, total, weight = 0.0, 0.0, 0, 0
     collate = Collate(data, task=task, model=run.settings.model)
     for batch in ordered_batches(data, run.settings.training.batch_size, collate):
         if dt != 1:
             batch = batch._replace(dt=torch.tensor(dt) if batch.dt is None else dt * batch.dt)
-        made, size = output(model, batch), len(batch.labels)
+        made, size = output(model, batch), objective.weight(batch)
         figure += float(objective.figure(made, batch)) * size
         loss += float(objective.loss(made, batch)) * size
-        total += size
-    return Score(figure / total, total, loss / total)
+        weight += size
+        total += len(batch.labels)
+    return Score(figure / weight, total, loss / weight)
 
 
 def fit_standardizer(task: Task, splits: Splits) -> Standardizer | None:
