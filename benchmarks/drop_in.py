@@ -18,6 +18,7 @@ from table import PEER_MISSING, Row, print_machine, print_table, show_progress
 from eigenstate.interop import s5_pytorch
 
 THREADS = 1
+BAR = 2e-6  # largest difference over the largest value, in float32
 # What is built, its arguments, and the input (batch, length, width).
 CASES = (
     ("S5", (64, 64), (16, 1024, 64)),
@@ -51,7 +52,7 @@ def rows(name: str, arguments: tuple, shape: tuple[int, ...], repeats: int) -> l
             times[key].append(1e3 * (time.perf_counter() - started))
     medians = {key: statistics.median(turns) for key, turns in times.items()}
     place = f"{name}{arguments} on {shape}".replace(" ", "").replace("on", " on ")
-    table = [Row(f"{place}: difference", difference, "")]
+    table = [Row(f"{place}: difference", difference, "", BAR)]
     for run in dict.fromkeys(run for _, run in calls):
         pair = [medians["theirs", run], medians["ours", run]]
         table.append(Row(f"{place} {run}: theirs / ours", pair, "ms"))
