@@ -52,8 +52,7 @@ def read_ts(path: Path, kind: Kind) -> Series:
         raise ValueError(f"{path}: expected an @data line and series below it, got none")
     targets = None
     if kind == "regression" and header.labelled:
-        pairs = zip(names, labels, values, strict=True)
-        targets = tuple(_target(name, label, len(series)) for name, label, series in pairs)
+        targets = tuple(map(_target, names, labels, map(len, values)))
     return Series(
         names=tuple(names),
         ids=tuple(map(str, range(len(names)))),
