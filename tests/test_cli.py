@@ -46,7 +46,7 @@ def test_help_fits_on_a_screen_and_shows_no_types(capsys, argv):
     code, out, _ = said(capsys, argv)
     assert code == 0 and out.startswith("usage: eigenstate")
     lines = out.splitlines()
-    assert len(lines) < 60 and max(map(len, lines)) <= 100
+    assert len(lines) < 64 and max(map(len, lines)) <= 100
     assert not re.search(r"<class|Namespace|None|type:|\[float", out)
 
 

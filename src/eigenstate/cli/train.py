@@ -112,6 +112,7 @@ def _settings(argv: list[str], given: Any) -> tuple[Any, Any, Any]:
     Return the settings, what was learnt of a user's own files, and the data.
     """
     from eigenstate.data.own_data import OWN
+    from eigenstate.training.batches import check_splits
     from eigenstate.training.build import build_model
     from eigenstate.training.config import RunSettings, laid_over
     from eigenstate.training.own import read_own_data
@@ -133,8 +134,11 @@ def _settings(argv: list[str], given: Any) -> tuple[Any, Any, Any]:
         settings = RunSettings.from_dict(names | {key: final[key] for key in SETTINGS})
         build_model(settings.model, task)
         if task.name in OWN:
-            return settings, *read_own_data(settings)
-        return settings, None, task.load(settings.data)
+            own, splits = read_own_data(settings)
+        else:
+            own, splits = None, task.load(settings.data)
+        check_splits(settings, splits)
+        return settings, own, splits
     except (ValueError, TypeError, OSError, ImportError) as error:
         raise UsageError(str(error).removeprefix("name: ")) from None
 

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Sampler
 
-from eigenstate.data import Batch, Samples, Task
-from eigenstate.training.config import ModelSettings
+from eigenstate.data import Batch, Samples, Splits, Task
+from eigenstate.training.config import ModelSettings, RunSettings
 
 ORDER, STEP = 0, 1  # what random numbers are for
 
@@ -60,7 +60,7 @@ class ShuffledLoader(DataLoader):
         seed: int,
         drop_last: bool,
         collate: "Collate",
-        most: int | None,
+        most: int | None = None,
     ) -> None:
         self.most = most
         self.order = EpochSampler(len(data), seed)
@@ -118,3 +118,18 @@ def lengths_of(batch: Batch) -> Tensor | None:
 def output(model: nn.Module, batch: Batch) -> Any:
     """Return what `model` makes of a batch, without its state."""
     return model(batch.u, dt=batch.dt, lengths=lengths_of(batch))[0]
+
+
+def check_splits(settings: RunSettings, splits: Splits) -> None:
+    """Raise ValueError if the training cannot be done with these data."""
+    s, size = settings.training, len(splits.train)
+    if s.select == "best" and splits.validation is None:
+        raise ValueError(
+            f"training.select 'best' needs validation data, and the task {settings.task!r} has "
+            "none; use 'last'"
+        )
+    if s.drop_last and size < s.batch_size:
+        raise ValueError(
+            f"training.drop_last leaves nothing of {size} sequences in batches of {s.batch_size}; "
+            "make training.batch_size smaller"
+        )

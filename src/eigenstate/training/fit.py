@@ -18,7 +18,7 @@ from torch import nn
 from eigenstate.data import Splits, Task
 from eigenstate.files import remove_leftovers
 from eigenstate.inspection.plots import save_learning_curve
-from eigenstate.training.config import RunSettings
+from eigenstate.training.batches import check_splits
 from eigenstate.training.datamodule import SplitsModule
 from eigenstate.training.log import EpochLog, WholeFiles, best_row
 from eigenstate.training.machine import PeakMemory
@@ -100,21 +100,6 @@ def _module(
         watched=watched,
     )
     return module, data
-
-
-def check_splits(settings: RunSettings, splits: Splits) -> None:
-    """Raise ValueError if the training cannot be done with these data."""
-    s, size = settings.training, len(splits.train)
-    if s.select == "best" and splits.validation is None:
-        raise ValueError(
-            f"training.select 'best' needs validation data, and the task {settings.task!r} has "
-            "none; use 'last'"
-        )
-    if s.drop_last and size < s.batch_size:
-        raise ValueError(
-            f"training.drop_last leaves nothing of {size} sequences in batches of {s.batch_size}; "
-            "make training.batch_size smaller"
-        )
 
 
 def _trainer(epochs: int, callbacks: list[pl.Callback]) -> pl.Trainer:
