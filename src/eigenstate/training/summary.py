@@ -8,10 +8,11 @@ from typing import Any
 import torch
 from torch import nn
 
+from eigenstate import __version__
 from eigenstate.training.machine import machine
 from eigenstate.training.runs import Run
 
-PACKAGES = ("eigenstate", "torch", "numpy", "numba", "pytorch-lightning")
+PACKAGES = ("torch", "numpy", "numba", "pytorch-lightning")
 
 
 def summarise(
@@ -32,7 +33,11 @@ def summarise(
         "threads": torch.get_num_threads(),
         "machine": machine(),
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": {"python": platform.python_version(), **_versions()},
+        "versions": {
+            "python": platform.python_version(),
+            "eigenstate": __version__,  # of this code, installed or not
+            **_versions(),
+        },
     }
 
 
