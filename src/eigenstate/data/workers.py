@@ -3,8 +3,9 @@
 import multiprocessing
 import signal
 from collections import deque
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -30,7 +31,8 @@ def in_order(
         waiting: deque[Future[Result]] = deque()
         try:
             for item in items:
-                waiting.append(pool.submit(function, item))
+                with _ctrl_c_later():  # a worker may be started here, and inherits that
+                    waiting.append(pool.submit(function, item))
                 if len(waiting) >= AHEAD * workers:
                     yield waiting.popleft().result()
             while waiting:
@@ -42,3 +44,16 @@ def in_order(
 def _leave_ctrl_c() -> None:
     """Ctrl-C reaches every process of a terminal; the parent alone answers it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+@contextmanager
+def _ctrl_c_later() -> Iterator[None]:
+    """Hold Ctrl-C back, here and in what is started here: one still importing would die loudly."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
