@@ -6,7 +6,8 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import metadata
-from pathlib import Path
+
+from eigenstate.training.machine import cpu_model
 
 PEER = "s5-pytorch"
 PEER_MISSING = "s5-pytorch is not installed: pip install s5-pytorch==0.2.1 (or make bench)"
@@ -55,15 +56,6 @@ def version_of(distribution: str) -> str:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:
         return "not installed"
-
-
-def cpu_model() -> str:
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        for line in cpuinfo.read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
 
 
 def show_progress(text: str) -> None:

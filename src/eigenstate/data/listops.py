@@ -13,8 +13,8 @@ import numpy as np
 
 from eigenstate.data.base import Splits, Task
 from eigenstate.data.places import Wanted, find_folder
-from eigenstate.data.prepared import ArrayWriter, Prepared, prepared
-from eigenstate.data.tokens import Ragged, TokenSequences
+from eigenstate.data.prepared import ArrayWriter, prepared
+from eigenstate.data.tokens import stored_tokens
 from eigenstate.data.tsv import read_rows
 from eigenstate.data.vocabulary import SPECIALS, Vocabulary
 
@@ -43,7 +43,7 @@ def read_listops(folder: Path, *, published_order: bool = False) -> Splits:
         settings={"published_order": published_order},
         make=partial(_prepare, place, published_order),
     )
-    return Splits(*(_part(stored, part) for part in ("train", "test", "val")))
+    return Splits(*(stored_tokens(LISTOPS, stored, part) for part in ("train", "test", "val")))
 
 
 def _prepare(place: Path, published_order: bool, writer: ArrayWriter) -> Mapping[str, Any]:
@@ -79,16 +79,6 @@ def _write_part(path: Path, part: str, vocabulary: Vocabulary, writer: ArrayWrit
 
 def _words(source: str) -> list[str]:
     return source.translate(SPELLING).split()[: MAX_LENGTH - 1]
-
-
-def _part(stored: Prepared, part: str) -> TokenSequences:
-    arrays = stored.arrays
-    return TokenSequences(
-        Ragged(arrays[f"{part}_tokens"], arrays[f"{part}_lengths"]),
-        arrays[f"{part}_labels"],
-        vocabulary=Vocabulary(tuple(stored.notes["tokens"])),
-        class_names=LISTOPS.class_names,
-    )
 
 
 LISTOPS = Task(

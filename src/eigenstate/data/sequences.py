@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from eigenstate.data.base import Batch
+from eigenstate.data.labels import check_labels
 
 
 def pad(sequences: Sequence[Tensor], to: int | None = None) -> tuple[Tensor, Tensor]:
@@ -51,7 +52,7 @@ class Sequences(Dataset[tuple[Tensor, int]]):
                     f"sequences[{i}]: expected {self.d_input} channels, as in sequences[0], "
                     f"got shape {tuple(values.shape)}"
                 )
-        self.labels = _labels(labels, len(self.sequences), len(self.class_names))
+        self.labels = check_labels(labels, len(self.sequences), len(self.class_names))
         self.lengths = torch.tensor([len(values) for values in self.sequences])
 
     def __len__(self) -> int:
@@ -94,20 +95,3 @@ def _sequence(index: int, values: ArrayLike) -> Tensor:
             f"step {step}, channel {channel}; fill or drop missing values first"
         )
     return torch.from_numpy(array)
-
-
-def _labels(labels: ArrayLike, count: int, classes: int) -> Tensor:
-    """Check the labels of `count` sequences and return them as int64."""
-    array = np.asarray(labels)
-    if array.dtype.kind not in "iu" or array.shape != (count,):
-        raise ValueError(
-            f"labels: expected {count} whole numbers, one for each sequence, "
-            f"got shape {array.shape} and dtype {array.dtype}"
-        )
-    bad = np.flatnonzero((array < 0) | (array >= classes))
-    if len(bad):
-        raise ValueError(
-            f"labels[{bad[0]}]: expected 0 to {classes - 1}, one for each of the {classes} class "
-            f"names, got {array[bad[0]]}"
-        )
-    return torch.from_numpy(array.astype(np.int64))

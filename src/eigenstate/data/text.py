@@ -13,9 +13,9 @@ import numpy as np
 
 from eigenstate.data.base import Splits, Task
 from eigenstate.data.places import Wanted, find_folder
-from eigenstate.data.prepared import ArrayWriter, Prepared, prepared
+from eigenstate.data.prepared import ArrayWriter, prepared
 from eigenstate.data.progress import Progress
-from eigenstate.data.tokens import Ragged, TokenSequences
+from eigenstate.data.tokens import stored_tokens
 from eigenstate.data.vocabulary import CharacterCounts, Vocabulary
 
 PARTS = ("train", "test")
@@ -47,7 +47,7 @@ def read_text(folder: Path) -> Splits:
         settings={},
         make=partial(_prepare, reviews),
     )
-    train, test = (_part(stored, part) for part in PARTS)
+    train, test = (stored_tokens(TEXT, stored, part) for part in PARTS)
     return Splits(train, test, test)
 
 
@@ -100,16 +100,6 @@ def _decode(path: Path) -> str:
             f"{path}, line {line}: byte {error.start + 1} of the file, 0x{data[error.start]:02x}, "
             "is not UTF-8; save the file as UTF-8"
         ) from None
-
-
-def _part(stored: Prepared, part: str) -> TokenSequences:
-    arrays = stored.arrays
-    return TokenSequences(
-        Ragged(arrays[f"{part}_tokens"], arrays[f"{part}_lengths"]),
-        arrays[f"{part}_labels"],
-        vocabulary=Vocabulary(tuple(stored.notes["tokens"])),
-        class_names=TEXT.class_names,
-    )
 
 
 TEXT = Task(

@@ -8,8 +8,9 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 from torch.utils.data import Dataset
 
-from eigenstate.data.base import Batch
+from eigenstate.data.base import Batch, Task
 from eigenstate.data.labels import check_labels
+from eigenstate.data.prepared import Prepared
 from eigenstate.data.sequences import pad
 from eigenstate.data.vocabulary import Vocabulary
 
@@ -116,3 +117,14 @@ class TokenPairs(Dataset[tuple[Tensor, Tensor, int]]):
         documents = [first for first, _, _ in samples] + [second for _, second, _ in samples]
         u, lengths = pad(documents, pad_to)
         return Batch(u, lengths, torch.tensor([label for _, _, label in samples]))
+
+
+def stored_tokens(task: Task, stored: Prepared, part: str) -> TokenSequences:
+    """Return the sequences of one part of a task as its reader has prepared them."""
+    arrays = stored.arrays
+    return TokenSequences(
+        Ragged(arrays[f"{part}_tokens"], arrays[f"{part}_lengths"]),
+        arrays[f"{part}_labels"],
+        vocabulary=Vocabulary(tuple(stored.notes["tokens"])),
+        class_names=task.class_names,
+    )

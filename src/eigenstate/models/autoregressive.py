@@ -1,7 +1,7 @@
 """The next token, and the one after it."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Self
 
@@ -10,14 +10,15 @@ from torch import Tensor, nn
 
 from eigenstate.layers.checks import check_count, check_lengths
 from eigenstate.models.backbone import Backbone
-from eigenstate.models.base import SequenceModel, check_backbone
-from eigenstate.models.checks import check_ids, check_tokens, without_pads
+from eigenstate.models.base import check_backbone
+from eigenstate.models.checks import check_ids, check_tokens
 from eigenstate.models.encoders import EmbeddingEncoder
+from eigenstate.models.logits import LogitsModel
 from eigenstate.models.pretrained import check_model
 from eigenstate.systems.planes import wide
 
 
-class Autoregressive(SequenceModel):
+class Autoregressive(LogitsModel):
     """embedding -> backbone, which must be causal -> decoder (d_model -> n_tokens).
 
     u (B, L) token ids -> logits (B, L, n_tokens) of the token after each, zeros past each row's
@@ -51,30 +52,6 @@ class Autoregressive(SequenceModel):
             raise ValueError("config lacks 'n_tokens'")
         values = {name: value for name, value in config.items() if name != "n_tokens"}
         return cls(config["n_tokens"], backbone=Backbone.from_config(values))
-
-    def forward(
-        self,
-        u: Tensor,
-        state: Sequence[Tensor] | None = None,
-        *,
-        dt: Tensor | float | None = None,
-        resets: Tensor | None = None,
-        lengths: Tensor | None = None,
-    ) -> tuple[Tensor, list[Tensor] | None]:
-        """Return logits (B, L, n_tokens) and the states."""
-        x, state = self._features(u, state, dt, resets, lengths)
-        return without_pads(self.decoder(x), lengths), state
-
-    def step(
-        self,
-        u_k: Tensor,
-        state: Sequence[Tensor] | None,
-        *,
-        dt: Tensor | float | None = None,
-    ) -> tuple[Tensor, list[Tensor]]:
-        """Return the logits (B, n_tokens) after one more token a row, u_k (B,), and the states."""
-        x, state = self._step_features(u_k, state, dt)
-        return self.decoder(x), state
 
     @torch.no_grad()
     def generate(

@@ -64,47 +64,50 @@ class LinearEncoder(Encoder, nn.Linear):
         check_channels(u, axes, self.d_input, self.weight, "d_input")
 
 
-class OneHotEncoder(Encoder, nn.Linear):
+class TokenEncoder(Encoder):
+    """Token ids (...) -> (..., d_model): the rows of a table, which a subclass and its module give.
+
+    ValueError: an id outside 0 <= u < n_tokens.
+    """
+
+    def __init__(self, n_tokens: int, d_model: int) -> None:
+        check_count("n_tokens", n_tokens)
+        check_count("d_model", d_model)
+        super().__init__(n_tokens, d_model)
+        self.n_tokens = n_tokens
+        self.d_model = d_model
+
+    def forward(self, u: Tensor, dt: Tensor | float | None = None) -> Tensor:
+        check_ids(u, self.n_tokens)
+        return F.embedding(u.long(), self._table())
+
+    def _table(self) -> Tensor:
+        """(n_tokens, d_model)."""
+        raise NotImplementedError
+
+    def _check(self, u: Tensor, axes: str) -> None:
+        check_tokens(u, axes, next(self.parameters()).device)
+
+
+class OneHotEncoder(TokenEncoder, nn.Linear):
     """W onehot(u) + b: token ids (...) -> (..., d_model), W (d_model, n_tokens).
 
     Evaluated as a row of the table W^T + b, so that no one-hot vector is formed.
     ValueError: an id outside 0 <= u < n_tokens.
     """
 
-    def __init__(self, n_tokens: int, d_model: int) -> None:
-        check_count("n_tokens", n_tokens)
-        check_count("d_model", d_model)
-        super().__init__(n_tokens, d_model)
-        self.n_tokens = n_tokens
-        self.d_model = d_model
-
-    def forward(self, u: Tensor, dt: Tensor | float | None = None) -> Tensor:
-        check_ids(u, self.n_tokens)
-        return F.embedding(u.long(), self.weight.T + self.bias)  # the table is (n_tokens, d_model)
-
-    def _check(self, u: Tensor, axes: str) -> None:
-        check_tokens(u, axes, self.weight.device)
+    def _table(self) -> Tensor:
+        return self.weight.T + self.bias
 
 
-class EmbeddingEncoder(Encoder, nn.Embedding):
+class EmbeddingEncoder(TokenEncoder, nn.Embedding):
     """Row u of a table: token ids (...) -> (..., d_model).
 
     ValueError: an id outside 0 <= u < n_tokens.
     """
 
-    def __init__(self, n_tokens: int, d_model: int) -> None:
-        check_count("n_tokens", n_tokens)
-        check_count("d_model", d_model)
-        super().__init__(n_tokens, d_model)
-        self.n_tokens = n_tokens
-        self.d_model = d_model
-
-    def forward(self, u: Tensor, dt: Tensor | float | None = None) -> Tensor:
-        check_ids(u, self.n_tokens)
-        return F.embedding(u.long(), self.weight)
-
-    def _check(self, u: Tensor, axes: str) -> None:
-        check_tokens(u, axes, self.weight.device)
+    def _table(self) -> Tensor:
+        return self.weight
 
 
 class ImageEncoder(Encoder):

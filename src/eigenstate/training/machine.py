@@ -10,10 +10,10 @@ def machine() -> dict[str, Any]:
     """Return the processor's name and how many cores this process may use."""
     usable = getattr(os, "sched_getaffinity", None)  # not on every system
     cores = len(usable(0)) if usable else os.cpu_count()
-    return {"cpu": _cpu_model(), "cores": cores, "system": platform.system()}
+    return {"cpu": cpu_model(), "cores": cores, "system": platform.system()}
 
 
-def _cpu_model() -> str:
+def cpu_model() -> str:
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
         for line in cpuinfo.read_text().splitlines():
