@@ -21,13 +21,14 @@ from eigenstate.layers.checks import (
 )
 from eigenstate.layers.spectrum import STABILITIES, Spectrum
 from eigenstate.ops.feedthrough import add_feedthrough
+from eigenstate.ops.ragged import to_end, to_start
 from eigenstate.ops.scan import scan_planes
 from eigenstate.ops.selection import System, resolve_system
 from eigenstate.ops.steps import Steps
 from eigenstate.ops.varying import masked_scan, timed_scan
 from eigenstate.systems import initialize
 from eigenstate.systems.discretize import RULES, zoh
-from eigenstate.systems.eager import full_precision, in_memory, transformed
+from eigenstate.systems.eager import full_precision, in_memory, readable, transformed
 from eigenstate.systems.planes import multiply
 
 TIMESCALES = ("per_mode", "scalar")
@@ -125,6 +126,14 @@ class S5(SequenceLayer):
     def _forward(
         self, u: Tensor, state: Tensor | None, scale: Tensor | float | None, steps: Steps
     ) -> tuple[Tensor, Tensor | None]:
+        if steps.only_pads and readable(u):
+            # Pads are zeros, and masks would cost more than the scan.
+            if self.bidirectional and self.options.stability != "free":
+                steps = Steps()  # neither direction carries anything from them to a sample
+            elif not self.bidirectional and state is None:
+                lengths = steps.lengths()
+                y, final = self._forward(to_end(u, lengths), None, scale, Steps())
+                return to_start(y, lengths), final
         with full_precision(u.device):
             if steps.constant and not (self.bidirectional or transformed()) and in_memory(u):
                 run = resolve_system(u.device)

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from eigenstate.layers.checks import mask
+from eigenstate.ops.standardize import standardize
 
 
 class SequenceBatchNorm(nn.Module):
@@ -30,33 +30,25 @@ class SequenceBatchNorm(nn.Module):
         self.register_buffer("running_var", torch.ones(d_model))
 
     def forward(self, x: Tensor, lengths: Tensor | None = None) -> Tensor:
-        if self.training:
-            mean, variance = self._moments(x, lengths)
-            self._remember(mean.detach(), variance.detach())
-        else:
-            mean, variance = self.running_mean, self.running_var
-        scale = torch.rsqrt(variance + self.eps) * self.weight
-        return ((x - mean) * scale + self.bias).to(x.dtype)
-
-    def _moments(self, x: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Mean and biased variance of every feature, in float32 at least."""
+        if not self.training:
+            scale = torch.rsqrt(self.running_var + self.eps) * self.weight
+            return ((x - self.running_mean) * scale + self.bias).to(x.dtype)
         if x.ndim == 2:
             raise ValueError(
                 "BatchNorm takes no single steps in training: its statistics need whole "
                 "sequences; call model.eval() first, or build the model with norm='layer'"
             )
-        x = x.to(torch.promote_types(x.dtype, torch.float32))
-        if lengths is None:
-            samples = x.flatten(0, 1)  # (B L, H)
-        else:
-            samples = x[mask(lengths.to(x.device), x.shape[1])]  # (sum of lengths, H)
-        if len(samples) == 0:
+        if x.numel() == 0:
             raise ValueError(
                 "BatchNorm in training needs at least one sample, got a batch of none; leave empty "
                 "batches out, or build the model with norm='layer'"
             )
-        mean = samples.mean(0)
-        return mean, (samples - mean).square().mean(0)
+        # In float32 at least, whatever the samples and the parameters are kept in.
+        dtype = torch.promote_types(torch.promote_types(x.dtype, self.weight.dtype), torch.float32)
+        wide, weight, bias = (t.to(dtype) for t in (x, self.weight, self.bias))
+        y, mean, variance = standardize(wide, weight, bias, lengths, self.eps)
+        self._remember(mean.detach(), variance.detach())
+        return y.to(x.dtype)
 
     @torch.no_grad()
     def _remember(self, mean: Tensor, variance: Tensor) -> None:

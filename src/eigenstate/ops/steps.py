@@ -23,6 +23,16 @@ class Steps:
         """Whether every sample is treated alike."""
         return self.dt is None and self.resets is None and self.valid is None
 
+    @property
+    def only_pads(self) -> bool:
+        """Whether samples differ in being pads alone."""
+        return self.dt is None and self.resets is None and self.valid is not None
+
+    def lengths(self) -> list[int]:
+        """Return how many samples of each row are no pads."""
+        assert self.valid is not None
+        return self.valid.sum(1).tolist()
+
     def backward(self) -> "Steps":
         """The same facts for a scan against time.
 
