@@ -152,7 +152,7 @@ KINDS = {
     "listops": Kind(("seed", "count", "workers"), _listops, ("listops",)),
     "pathfinder": Kind(("seed", "count", "size", "workers"), _pathfinder, ("pathfinder", "pathx")),
     "pendulum": Kind((), _pendulum, ()),
-    "spoken-words": Kind(("seed", "count", "workers"), _spoken_words, ("speech-commands",)),
+    "spoken-words": Kind(("seed", "count", "workers"), _spoken_words, ("spoken-words",)),
 }
 
 

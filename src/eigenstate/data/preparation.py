@@ -191,6 +191,7 @@ class TimedSequences(Dataset[tuple[Tensor, "Tensor | None", Any]]):
         answers: Sequence[Any] | None,
     ) -> None:
         self.inputs = list(inputs)
+        self.lengths = torch.tensor([len(u) for u in self.inputs])
         self.dt = None if dt is None else [torch.from_numpy(d.astype(np.float32)) for d in dt]
         # Where nothing is known class 0 stands in; a prediction does not look at it.
         self.answers = [0] * len(self.inputs) if answers is None else list(answers)

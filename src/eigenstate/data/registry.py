@@ -5,6 +5,7 @@ import re
 
 from eigenstate.data.base import Task
 from eigenstate.data.cifar import CIFAR, IMAGE
+from eigenstate.data.cut_to_sound import SPOKEN_WORDS
 from eigenstate.data.japanese_vowels import JAPANESE_VOWELS
 from eigenstate.data.listops import LISTOPS
 from eigenstate.data.mnist import PSMNIST, SFASHION, SMNIST
@@ -33,6 +34,7 @@ _TASKS = {
         PSMNIST,
         SFASHION,
         SPEECH_COMMANDS,
+        SPOKEN_WORDS,
     )
 }
 

@@ -13,6 +13,8 @@ from eigenstate.data import Batch, Samples, Splits, Task
 from eigenstate.training.config import ModelSettings, RunSettings
 
 ORDER, STEP = 0, 1  # what random numbers are for
+ALIKE = 16  # batches
+LARGEST, TOGETHER = 256, 1 << 14  # sequences, and samples, judged at once
 
 
 def derived_seed(seed: int, purpose: int, index: int) -> int:
@@ -25,12 +27,17 @@ class EpochSampler(Sampler[int]):
     """A new order of `size` samples for every epoch, a function of (seed, epoch).
 
     A resumed run therefore sees the batches that an uninterrupted one would have seen; the trainer
-    calls `set_epoch` by itself. `start` is where in the order to begin.
+    calls `set_epoch` by itself. `start` is where in the order to begin. With `lengths`, samples
+    that would fall into the next `ALIKE` batches are dealt out to them by length.
     """
 
-    def __init__(self, size: int, seed: int) -> None:
+    def __init__(
+        self, size: int, seed: int, *, lengths: Tensor | None = None, batch_size: int = 1
+    ) -> None:
         self.size = size
         self.seed = seed
+        self.lengths = lengths
+        self.batch_size = batch_size
         self.epoch = 0
         self.start = 0
 
@@ -39,7 +46,21 @@ class EpochSampler(Sampler[int]):
 
     def __iter__(self) -> Iterator[int]:
         generator = torch.Generator().manual_seed(derived_seed(self.seed, ORDER, self.epoch))
-        return iter(torch.randperm(self.size, generator=generator)[self.start :].tolist())
+        order = torch.randperm(self.size, generator=generator)
+        if self.lengths is not None:
+            order = self._by_length(order, self.lengths, generator)
+        return iter(order[self.start :].tolist())
+
+    def _by_length(self, order: Tensor, lengths: Tensor, generator: torch.Generator) -> Tensor:
+        groups = order.split(ALIKE * self.batch_size)
+        batches = [
+            batch
+            for group in groups
+            for batch in group[lengths[group].argsort(stable=True)].split(self.batch_size)
+        ]
+        # The last may be smaller, and stays last.
+        shuffled = torch.randperm(len(batches) - 1, generator=generator).tolist()
+        return torch.cat([batches[i] for i in (*shuffled, len(batches) - 1)])
 
     def __len__(self) -> int:
         return self.size
@@ -49,7 +70,8 @@ class ShuffledLoader(DataLoader):
     """Batches in a new order every epoch, which can go on in the middle of one.
 
     Its state is the number of batches of the epoch that it has handed out; the trainer keeps it in
-    the checkpoint. `most` batches end an epoch, if it has more.
+    the checkpoint. `most` batches end an epoch, if it has more; `by_length` puts sequences of about
+    one length into a batch, which then has few pads.
     """
 
     def __init__(
@@ -61,9 +83,11 @@ class ShuffledLoader(DataLoader):
         drop_last: bool,
         collate: "Collate",
         most: int | None = None,
+        by_length: bool = False,
     ) -> None:
         self.most = most
-        self.order = EpochSampler(len(data), seed)
+        lengths = getattr(data, "lengths") if by_length else None  # noqa: B009
+        self.order = EpochSampler(len(data), seed, lengths=lengths, batch_size=batch_size)
         self.done = 0
         super().__init__(
             data,  # pyright: ignore[reportArgumentType]  (torch asks for its own class)
@@ -98,6 +122,7 @@ class Collate:
         # Published padding is an input like any other, so there is as much of it as published.
         published = model.block_options.get("padding") == "published"
         self.pad_to = task.max_length if published else None
+        self.max_length = task.max_length
         self.use_dt = model.use_dt
 
     def __call__(self, samples: list[Any]) -> Batch:
@@ -106,7 +131,12 @@ class Collate:
 
 
 def ordered_batches(data: Samples, batch_size: int, collate: Collate) -> DataLoader:
-    """Return batches of `data` in its own order."""
+    """Return batches of `data` in its own order, to judge by.
+
+    They have `batch_size` sequences, or more where sequences are short: without gradients
+    a small batch is mostly overhead.
+    """
+    batch_size = max(batch_size, min(LARGEST, TOGETHER // collate.max_length))
     return DataLoader(data, batch_size, collate_fn=collate)  # pyright: ignore[reportArgumentType]
 
 
@@ -127,6 +157,11 @@ def check_splits(settings: RunSettings, splits: Splits) -> None:
         raise ValueError(
             f"training.select 'best' needs validation data, and the task {settings.task!r} has "
             "none; use 'last'"
+        )
+    if s.by_length and not isinstance(getattr(splits.train, "lengths", None), Tensor):
+        raise ValueError(
+            f"training.by_length: the sequences of {settings.task!r} are of one length, or of "
+            "lengths that are known only when they are read; leave it out"
         )
     if s.drop_last and size < s.batch_size:
         raise ValueError(

@@ -88,6 +88,9 @@ class TrainingSettings:
     drop_last: bool = field(
         default=False, metadata=told("leave out an epoch's last, smaller batch", "BOOL")
     )
+    by_length: bool = field(
+        default=False, metadata=told("batches of sequences about as long, with few pads", "BOOL")
+    )
     select: str = field(
         default="last", metadata=told("epoch to judge: last, or best on validation data", "NAME")
     )

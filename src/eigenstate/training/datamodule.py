@@ -29,6 +29,7 @@ class SplitsModule(pl.LightningDataModule):
             seed=self.settings.seed,
             drop_last=training.drop_last,
             most=training.epoch_steps,
+            by_length=training.by_length,
             collate=Collate(data, task=self.task, model=self.settings.model),
         )
 
