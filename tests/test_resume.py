@@ -4,6 +4,7 @@ import csv
 import os
 import signal
 import threading
+import time
 
 import pytest
 import torch
@@ -45,6 +46,7 @@ def test_a_run_killed_within_an_epoch_goes_on_from_its_last_save(
     finished, tmp_path, monkeypatch, step
 ):
     """Of 3 steps an epoch, the first 2 are saved one by one; then the epoch's end is."""
+    begun = time.perf_counter()
     monkeypatch.setattr("eigenstate.training.log.SAVE_EVERY", 0.0)
     run = started(tmp_path / "run")
 
@@ -67,6 +69,9 @@ def test_a_run_killed_within_an_epoch_goes_on_from_its_last_save(
     assert seen == [step]
     assert_same_weights(run, finished[0])
     assert losses(run) == losses(finished[0])
+    with run.metrics.open() as file:
+        seconds = [float(row["seconds"]) for row in csv.DictReader(file)]
+    assert 0 < min(seconds) and sum(seconds) < time.perf_counter() - begun
 
 
 def losses(run):

@@ -57,6 +57,10 @@ class EpochLog(pl.Callback):
         checkpoint["standardizer"] = self.standardizer and self.standardizer.state()
         checkpoint["epochs"] = len(self.rows)
 
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        # A run that goes on in the middle of an epoch is never told that an epoch starts.
+        self.begun = self.saved = time.perf_counter()
+
     def on_train_epoch_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         self.begun = self.saved = time.perf_counter()
 
