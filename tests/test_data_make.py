@@ -145,6 +145,8 @@ def test_a_folder_with_something_in_it_is_left_alone(capsys, tmp_path):
     for name in ("a", "b"):
         code, _, err = said(capsys, "make", "listops", f"--out={name}", "--count=2")
         assert code == 2 and "already there and not an empty folder" in err
+    code, _, err = said(capsys, "make", "listops", "--out=b/below", "--count=2")
+    assert code == 2 and "b is a file, not a folder; choose another name" in err
     assert (tmp_path / "a" / "mine").read_text() == "kept"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
 

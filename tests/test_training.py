@@ -179,3 +179,11 @@ def test_offset_noise_shifts_each_channel_of_each_training_sequence():
     torch.testing.assert_close(shift, shift[:, :1].expand_as(shift))
     assert shift[:, 0].std(0).sub(0.4).abs().max() < 0.05
     assert shift[:, 0].unique().numel() > 1400
+
+
+def test_no_step_computes_with_denormal_numbers(tmp_path, monkeypatch):
+    seen = []
+    run = started(tmp_path / "run", epochs=1)
+    at_step(monkeypatch, 0, lambda _: seen.append(float(torch.tensor(1e-40) * 1)))
+    train(run, progress=False)
+    assert seen == [0.0] and float(torch.tensor(1e-40) * 1) > 0

@@ -23,7 +23,7 @@ every run.
 examples:
   eigenstate benchmark small --seeds 3
   eigenstate benchmark pendulum --only s5-pendulum-drop --out results/pendulum
-  eigenstate benchmark smoke --data.listops lra_release --data.sfashion fashion-mnist
+  eigenstate benchmark smoke --data data --data.sfashion fashion-mnist
 """
 
 

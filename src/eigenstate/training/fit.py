@@ -58,7 +58,7 @@ def train(run: Run, splits: Splits | None = None, *, progress: bool = True) -> d
     s, memory = run.settings, PeakMemory()
     checkpoint = run.checkpoint if run.checkpoint.exists() else None
     remove_leftovers(run.folder)
-    with torch.random.fork_rng(devices=[]), _threads(s.training.threads), _quiet():
+    with torch.random.fork_rng(devices=[]), _threads(s.training.threads), _no_denormals(), _quiet():
         if checkpoint is not None:
             load_trained(run)  # whatever is wrong with it is said now, and clearly
         splits = load_splits(run) if splits is None else splits
@@ -169,6 +169,18 @@ def _threads(count: int | None) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+@contextmanager
+def _no_denormals() -> Iterator[None]:
+    """Take numbers below 1e-38 for 0: once a batch is learnt its gradients get there, and with them
+    a processor is forty times slower."""
+    before = bool(torch.tensor(1e-40) * 1 == 0)
+    torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(before)
 
 
 @contextmanager
