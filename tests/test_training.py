@@ -182,8 +182,11 @@ def test_offset_noise_shifts_each_channel_of_each_training_sequence():
 
 
 def test_no_step_computes_with_denormal_numbers(tmp_path, monkeypatch):
+    def tiny():
+        return float(torch.tensor(1e-40, dtype=torch.float32) * 1)
+
     seen = []
     run = started(tmp_path / "run", epochs=1)
-    at_step(monkeypatch, 0, lambda _: seen.append(float(torch.tensor(1e-40) * 1)))
+    at_step(monkeypatch, 0, lambda _: seen.append(tiny()))
     train(run, progress=False)
-    assert seen == [0.0] and float(torch.tensor(1e-40) * 1) > 0
+    assert seen == [0.0] and tiny() > 0

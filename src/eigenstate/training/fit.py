@@ -175,7 +175,7 @@ def _threads(count: int | None) -> Iterator[None]:
 def _no_denormals() -> Iterator[None]:
     """Take numbers below 1e-38 for 0: once a batch is learnt its gradients get there, and with them
     a processor is forty times slower."""
-    before = bool(torch.tensor(1e-40) * 1 == 0)
+    before = bool(torch.tensor(1e-40, dtype=torch.float32) * 1 == 0)
     torch.set_flush_denormal(True)
     try:
         yield
