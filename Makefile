@@ -51,7 +51,7 @@ lint: $(TO_DEVELOP)
 
 bench: $(TO_DEVELOP)
 	@missed=; for script in import_time scan_accuracy layer_speed dt_memory hippo_memory \
-		siso_layers drop_in; do \
+		siso_layers drop_in ragged_batches; do \
 		echo "== benchmarks/$$script.py"; \
 		$(BIN)/python benchmarks/$$script.py || missed="$$missed $$script"; echo; \
 	done; \
