@@ -34,8 +34,11 @@ def main(argv: list[str]) -> int:
     )
     parser.add_argument("folders", nargs="+", type=Path, metavar="DIR")
     folders = parser.parse_args(argv).folders
-    pages = [(folder / "results.md").read_text(encoding="utf-8") for folder in folders]
-    tables = [(folder / "results.json").read_text(encoding="utf-8") for folder in folders]
+    try:
+        pages = [(folder / "results.md").read_text(encoding="utf-8") for folder in folders]
+        tables = [(folder / "results.json").read_text(encoding="utf-8") for folder in folders]
+    except OSError as error:
+        parser.error(f"{error.filename}: {error.strerror}; give folders of `eigenstate benchmark`")
     (DOCS / "results").mkdir(exist_ok=True)
     for folder, table in zip(folders, tables, strict=True):
         replace_text(DOCS / "results" / f"{folder.resolve().name}.json", table)
