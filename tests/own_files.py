@@ -8,6 +8,7 @@ SMALL = [
     "--model.d_model=8",
     "--model.n_layers=1",
     "--model.layer_options.d_state=4",
+    "--model.layer_options.blocks=1",
     "--training.epochs=2",
 ]
 GAITS = ("fast, run", "slow walk")
