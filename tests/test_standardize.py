@@ -97,6 +97,9 @@ def test_rows_go_to_the_end_and_come_back(lengths) -> None:
     for row, before, n in zip(moved, u, lengths, strict=True):
         assert row[5 - n :].equal(before[:n])
     assert to_start(moved, lengths).equal(u)
+    inputs = u.double().requires_grad_()
+    assert torch.autograd.gradcheck(lambda u: to_end(u, lengths), inputs)
+    assert torch.autograd.gradgradcheck(lambda u: to_end(u, lengths).square(), inputs)
 
 
 @pytest.mark.parametrize("bidirectional", [False, True])

@@ -5,9 +5,11 @@ no masks, and its last state is the last one of the batch.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd import Function
 
 
 def to_end(u: Tensor, lengths: Sequence[int]) -> Tensor:
@@ -21,6 +23,22 @@ def to_start(y: Tensor, lengths: Sequence[int]) -> Tensor:
 
 
 def _rolled(x: Tensor, shifts: Sequence[int]) -> Tensor:
-    if not any(shifts):
-        return x
-    return torch.stack([row.roll(shift, 0) for row, shift in zip(x, shifts, strict=True)])
+    return _Rolled.apply(x, shifts) if any(shifts) else x
+
+
+class _Rolled(Function):
+    """Each row by a shift of its own, forward and backward by one copy."""
+
+    @staticmethod
+    def forward(ctx: Any, x, shifts):
+        ctx.shifts = shifts
+        rolled = torch.empty_like(x, memory_format=torch.contiguous_format)
+        for to, row, shift in zip(rolled, x, shifts, strict=True):
+            cut = shift % len(row)
+            to[cut:] = row[: len(row) - cut]
+            to[:cut] = row[len(row) - cut :]
+        return rolled
+
+    @staticmethod
+    def backward(ctx: Any, grad):
+        return _Rolled.apply(grad, [-shift for shift in ctx.shifts]), None
