@@ -110,6 +110,7 @@ def test_parquet_is_the_same_table(tmp_path):
         ),
         (CSV.replace("8,down", "8,up"), "row 5: expected 'down' in the column 'label', .*got 'up'"),
         (CSV.replace("8,down", "8,"), "row 5: the column 'label' is empty"),
+        (CSV.encode().replace(b"label", b"lab\xe9l"), r"line 1 .* save the file as UTF-8"),
         (CSV.encode() + b"b,1,\xff,2,up\n", r"line 6 \(byte 5 of the line, 0xff, is not UTF-8"),
     ],
 )

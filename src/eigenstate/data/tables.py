@@ -108,7 +108,10 @@ def _read_csv(path: Path, texts: Sequence[str | None]) -> _Table:
         raise ValueError(f"{path}{_place(path)}: not a table: {error}") from None
     if any(pyarrow.types.is_binary(kind) for kind in table.schema.types):
         raise ValueError(f"{path}{_place(path)}: not a table of text")
-    return _table(path, 2, table)
+    try:
+        return _table(path, 2, table)
+    except UnicodeDecodeError:  # a column's name
+        raise ValueError(f"{path}{_place(path)}: not a table of text") from None
 
 
 def _read_parquet(path: Path) -> _Table:
