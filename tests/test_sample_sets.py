@@ -98,7 +98,10 @@ def test_pickles_are_of_protocol_2(sets):
         (["FOLDER", "--seed", "-1"], "--seed: expected a number from 0 up, got -1"),
         (["FOLDER", "--seed", "x"], "argument --seed: invalid int value: 'x'"),
         (["FULL"], "FULL: already there and not an empty folder; choose another name"),
-        (["FULL/file/sets"], "FULL/file: File exists. Nothing was kept"),
+        (
+            ["FULL/file/sets"],
+            "FULL/file is a file, not a folder; choose another name. Nothing was kept",
+        ),
     ],
 )
 def test_bad_input_is_said_and_leaves_nothing(tool, tmp_path, monkeypatch, capsys, argv, message):
