@@ -6,13 +6,11 @@ thread. The largest difference between the two outputs stands beside the times.
 
 import argparse
 import importlib
-import random
 import statistics
-import time
 import warnings
 
 import torch
-from layer_speed import runs
+from layer_speed import in_turns, runs
 from table import PEER_MISSING, Row, print_machine, print_table, show_progress
 
 from eigenstate.interop import s5_pytorch
@@ -42,14 +40,7 @@ def rows(name: str, arguments: tuple, shape: tuple[int, ...], repeats: int) -> l
         for run, call in runs(module, module, u).items()
         if run != "forward, recorded"
     }
-    times: dict[tuple[str, str], list[float]] = {key: [] for key in calls}
-    for repeat in range(repeats):
-        show_progress(f"{name} {shape}: turn {repeat + 1} of {repeats}")
-        for key in random.sample(list(calls), len(calls)):
-            calls[key]()
-            started = time.perf_counter()
-            calls[key]()
-            times[key].append(1e3 * (time.perf_counter() - started))
+    times = in_turns(calls, repeats, f"{name} {shape}")
     medians = {key: statistics.median(turns) for key, turns in times.items()}
     place = f"{name}{arguments} on {shape}".replace(" ", "").replace("on", " on ")
     table = [Row(f"{place}: difference", difference, "", BAR)]

@@ -11,7 +11,8 @@ import random
 import statistics
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -79,7 +80,9 @@ def runs(module: nn.Module, forward: Forward, u: Tensor) -> dict[str, Callable[[
     }
 
 
-Times = dict[tuple[str, str], list[float]]  # (candidate, run) -> milliseconds of each turn
+Key = TypeVar("Key")
+Turns = dict[Key, list[float]]  # milliseconds of each turn
+Times = Turns[tuple[str, str]]  # by candidate and run
 
 
 def interleaved(shape: tuple[int, ...], repeats: int, warm_seconds: float) -> Times:
@@ -94,12 +97,15 @@ def interleaved(shape: tuple[int, ...], repeats: int, warm_seconds: float) -> Ti
     while time.perf_counter() - started < warm_seconds:
         for call in calls.values():
             call()
-    times: Times = {key: [] for key in calls}
-    order = list(calls)
+    return in_turns(calls, repeats, str(shape))
+
+
+def in_turns(calls: Mapping[Key, Callable[[], object]], repeats: int, what: str) -> Turns[Key]:
+    """Run each call twice a turn, in a fresh random order, and time the second: milliseconds."""
+    times: Turns[Key] = {key: [] for key in calls}
     for repeat in range(repeats):
-        show_progress(f"{shape}: turn {repeat + 1} of {repeats}")
-        random.shuffle(order)
-        for key in order:
+        show_progress(f"{what}: turn {repeat + 1} of {repeats}")
+        for key in random.sample(list(calls), len(calls)):
             calls[key]()
             started = time.perf_counter()
             calls[key]()

@@ -6,11 +6,11 @@ batch norm in float32 is from float64, over as many samples as a batch of raw so
 """
 
 import argparse
-import random
 import statistics
-import time
+from functools import partial
 
 import torch
+from layer_speed import in_turns
 from table import Row, print_machine, print_table, show_progress
 
 from eigenstate import Backbone
@@ -35,21 +35,15 @@ def times(shape: tuple[int, ...], repeats: int) -> dict[tuple[str, bool], float]
     u = torch.randn(shape)
     lengths = torch.linspace(0.7 * shape[1], shape[1], shape[0]).long()
     models = {norm: stack(norm, shape[2]) for norm in ("layer", "batch")}
-    turns: dict[tuple[str, bool], list[float]] = {
-        (norm, ragged): [] for norm in models for ragged in (False, True)
-    }
 
     def step(norm: str, ragged: bool) -> None:
         y, _ = models[norm](u, lengths=lengths if ragged else None)
         y.square().mean().backward()
 
-    for repeat in range(repeats):
-        show_progress(f"{shape}: turn {repeat + 1} of {repeats}")
-        for key in random.sample(list(turns), len(turns)):
-            step(*key)
-            started = time.perf_counter()
-            step(*key)
-            turns[key].append(1e3 * (time.perf_counter() - started))
+    calls = {
+        (norm, ragged): partial(step, norm, ragged) for norm in models for ragged in (False, True)
+    }
+    turns = in_turns(calls, repeats, str(shape))
     return {key: statistics.median(found) for key, found in turns.items()}
 
 

@@ -12,16 +12,15 @@ random order, and times the second run, on one thread and on two.
 import argparse
 import copy
 import os
-import random
 import statistics
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import torch
 from dt_memory import ALLOCATOR, bytes_of
+from layer_speed import in_turns
 from table import Row, print_machine, print_table, show_progress
 from torch import Tensor
 
@@ -189,16 +188,7 @@ def calls(shape: tuple[int, ...]) -> dict[tuple[str, str], Callable[[], object]]
 def speed_rows(shape: tuple[int, ...], repeats: int, threads: int) -> list[Row]:
     torch.set_num_threads(threads)
     runs = calls(shape)
-    times: dict[tuple[str, str], list[float]] = {key: [] for key in runs}
-    order = list(runs)
-    for repeat in range(repeats):
-        show_progress(f"speed: turn {repeat + 1} of {repeats}")
-        random.shuffle(order)
-        for key in order:
-            runs[key]()
-            started = time.perf_counter()
-            runs[key]()
-            times[key].append(1e3 * (time.perf_counter() - started))
+    times = in_turns(runs, repeats, "speed")
     medians = {key: statistics.median(turns) for key, turns in times.items()}
     place = f"{str(shape).replace(' ', '')}, {threads} threads:"
     rows = [

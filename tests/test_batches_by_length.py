@@ -30,7 +30,7 @@ def padded(batches) -> int:
 
 def test_few_pads() -> None:
     data = TASK.load().train
-    assert padded(loader(data, by_length=True)) < padded(loader(data)) / 4
+    assert padded(loader(data, lengths=data.lengths)) < padded(loader(data)) / 4
 
 
 @pytest.mark.parametrize("size", [1, 3, 4, 5, 4 * ALIKE, 4 * ALIKE + 1, 131])

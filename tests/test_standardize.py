@@ -56,6 +56,22 @@ def test_values_and_both_derivatives(pieces, shape, lengths) -> None:
         torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-13)
 
 
+@pytest.mark.parametrize("learnt", [(0,), (1,), (2,), (0, 2)])
+def test_what_is_frozen_takes_no_part_in_second_derivatives(learnt) -> None:
+    inputs = [t.detach() for t in leaves((2, 4, 3))]
+    for index in learnt:
+        inputs[index].requires_grad_()
+    ends, wanted = torch.tensor([4, 2]), [inputs[index] for index in learnt]
+    for function in (standardize, composed):
+        y = function(*inputs, ends, 0.01)[0]
+        first = torch.autograd.grad(y.square().sum(), wanted, create_graph=True)
+        second = torch.autograd.grad(sum(g.square().sum() for g in first), wanted)
+        if function is standardize:
+            expected = (first, second)
+    for ours, theirs in zip((*first, *second), (*expected[0], *expected[1]), strict=True):
+        torch.testing.assert_close(ours, theirs)
+
+
 def test_pads_may_hold_anything() -> None:
     x, weight, bias = leaves((2, 4, 3))
     ends = torch.tensor([4, 2])

@@ -11,10 +11,9 @@ from eigenstate.layers.checks import (
     check_lengths,
     check_resets,
     check_state,
-    mask,
 )
 from eigenstate.layers.spectrum import Spectrum
-from eigenstate.ops.steps import Steps
+from eigenstate.ops.steps import Steps, mask
 from eigenstate.systems.eager import readable
 from eigenstate.systems.planes import wide
 

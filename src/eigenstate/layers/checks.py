@@ -172,8 +172,3 @@ def check_lengths(lengths: Tensor, batch: int, length: int) -> None:
             f"lengths must lie between 1 and the length of u, {length}; "
             f"got {int(lengths[index])} at index {index}"
         )
-
-
-def mask(lengths: Tensor, length: int) -> Tensor:
-    """True where a row has a sample: (B,) -> (B, L)."""
-    return torch.arange(length, device=lengths.device) < lengths.long().unsqueeze(1)

@@ -3,7 +3,8 @@
 import torch
 from torch import Tensor
 
-from eigenstate.layers.checks import check_intervals, check_lengths, mask
+from eigenstate.layers.checks import check_intervals, check_lengths
+from eigenstate.ops.steps import mask
 
 
 def intervals(

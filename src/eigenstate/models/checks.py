@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from eigenstate.layers.checks import check_device, check_input, check_lengths, mask
+from eigenstate.layers.checks import check_device, check_input, check_lengths
+from eigenstate.ops.steps import mask
 from eigenstate.systems.eager import readable
 
 

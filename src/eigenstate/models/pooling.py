@@ -9,7 +9,7 @@ A reset begins a new episode: what came before it is forgotten here too.
 import torch
 from torch import Tensor, nn
 
-from eigenstate.layers.checks import mask
+from eigenstate.ops.steps import mask
 from eigenstate.systems.planes import wide
 
 PoolingState = tuple[Tensor, ...]

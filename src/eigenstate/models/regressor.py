@@ -7,11 +7,12 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from eigenstate.layers.checks import check_count, check_lengths, mask
+from eigenstate.layers.checks import check_count, check_lengths
 from eigenstate.models.backbone import Backbone
 from eigenstate.models.base import SequenceModel
 from eigenstate.models.checks import without_pads
 from eigenstate.models.encoders import Encoder
+from eigenstate.ops.steps import mask
 
 LEAST_VARIANCE = 1e-6
 

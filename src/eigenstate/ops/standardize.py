@@ -12,6 +12,8 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
+from eigenstate.ops.again import gradients_again
+from eigenstate.ops.steps import mask
 from eigenstate.systems.eager import in_memory, transformed
 
 # Numbers in one piece: half a mebibyte, in the cache.
@@ -38,8 +40,7 @@ def composed(
     if lengths is None:
         valid, count = torch.ones((), dtype=torch.bool, device=x.device), x.shape[0] * x.shape[1]
     else:
-        steps = torch.arange(x.shape[1], device=x.device)
-        valid, count = (steps < lengths.to(x.device)[:, None])[..., None], lengths.sum()
+        valid, count = mask(lengths.to(x.device), x.shape[1])[..., None], lengths.sum()
     x = torch.where(valid, x, 0.0)
     mean = x.sum((0, 1)) / count
     difference = torch.where(valid, x - mean, 0.0)
@@ -75,10 +76,12 @@ class _Standardize(Function):
     def backward(ctx: Any, grad, _mean, _variance):
         x, weight, bias, lengths, mean, inverse = ctx.saved_tensors
         if torch.is_grad_enabled():  # to be differentiated again
-            x, weight, bias = x.view_as(x), weight.view_as(weight), bias.view_as(bias)
-            y, _, _ = composed(x, weight, bias, lengths, ctx.eps)
-            grads = torch.autograd.grad(y, (x, weight, bias), grad, create_graph=True)
-            return *grads, None, None
+
+            def values(x, weight, bias):
+                return composed(x, weight, bias, lengths, ctx.eps)[0]
+
+            needed = ctx.needs_input_grad[:3]
+            return *gradients_again(values, (x, weight, bias), grad, needed), None, None
         flat, grad = x.flatten(0, 1), grad.flatten(0, 1)
         grad_weight, grad_bias = x.new_zeros(2, x.shape[2])
         for piece in ctx.pieces:

@@ -53,3 +53,8 @@ class Steps:
 def _next(x: Tensor, end: bool | float) -> Tensor:
     """x one sample earlier, with `end` filled in at the last."""
     return torch.cat((x[:, 1:], torch.full_like(x[:, :1], end)), 1)
+
+
+def mask(lengths: Tensor, length: int) -> Tensor:
+    """True where a row has a sample: (B,) -> (B, L)."""
+    return torch.arange(length, device=lengths.device) < lengths.long().unsqueeze(1)

@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.nn import functional as F
 
+from eigenstate.ops.again import gradients_again
 from eigenstate.ops.backends import cpu
 from eigenstate.ops.differentiable import scan
 from eigenstate.ops.feedthrough import sum_of_products
@@ -54,16 +55,7 @@ class _System(Function):
     def _gradients(ctx: Any, grad_y, grad_final):
         *inputs, x = ctx.saved_tensors
         if torch.is_grad_enabled():  # to be differentiated again
-            # Views, so that only the way through this operator counts: an input may depend on
-            # another one, as when a layer is applied to its own output.
-            inputs = [t.view_as(t) for t in inputs]
-            wanted = [t for t, need in zip(inputs, ctx.needs_input_grad, strict=True) if need]
-            grads = iter(
-                torch.autograd.grad(
-                    composed(*inputs), wanted, (grad_y, grad_final), create_graph=True
-                )
-            )
-            return tuple(next(grads) if need else None for need in ctx.needs_input_grad)
+            return gradients_again(composed, inputs, (grad_y, grad_final), ctx.needs_input_grad)
         u, a, B, C, D, state = inputs
         flat_u, flat_y, flat_x = u.flatten(0, 1), grad_y.flatten(0, 1), x.flatten(0, 1).flatten(1)
         grad_x = F.linear(grad_y, C.T).unflatten(-1, (2, -1))

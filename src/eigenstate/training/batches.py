@@ -70,8 +70,8 @@ class ShuffledLoader(DataLoader):
     """Batches in a new order every epoch, which can go on in the middle of one.
 
     Its state is the number of batches of the epoch that it has handed out; the trainer keeps it in
-    the checkpoint. `most` batches end an epoch, if it has more; `by_length` puts sequences of about
-    one length into a batch, which then has few pads.
+    the checkpoint. `most` batches end an epoch, if it has more. With the `lengths` of all sequences
+    those of about one length share a batch, which then has few pads.
     """
 
     def __init__(
@@ -83,10 +83,9 @@ class ShuffledLoader(DataLoader):
         drop_last: bool,
         collate: "Collate",
         most: int | None = None,
-        by_length: bool = False,
+        lengths: Tensor | None = None,
     ) -> None:
         self.most = most
-        lengths = getattr(data, "lengths") if by_length else None  # noqa: B009
         self.order = EpochSampler(len(data), seed, lengths=lengths, batch_size=batch_size)
         self.done = 0
         super().__init__(
@@ -140,6 +139,11 @@ def ordered_batches(data: Samples, batch_size: int, collate: Collate) -> DataLoa
     return DataLoader(data, batch_size, collate_fn=collate)  # pyright: ignore[reportArgumentType]
 
 
+def lengths_known(data: Samples) -> Tensor | None:
+    """Return the length of each sequence of a set that tells them."""
+    return getattr(data, "lengths", None)
+
+
 def lengths_of(batch: Batch) -> Tensor | None:
     """Return the lengths, or None if no row is padded: a layer is faster when it need not look."""
     return batch.lengths if bool((batch.lengths < batch.u.shape[1]).any()) else None
@@ -158,7 +162,7 @@ def check_splits(settings: RunSettings, splits: Splits) -> None:
             f"training.select 'best' needs validation data, and the task {settings.task!r} has "
             "none; use 'last'"
         )
-    if s.by_length and not isinstance(getattr(splits.train, "lengths", None), Tensor):
+    if s.by_length and lengths_known(splits.train) is None:
         raise ValueError(
             f"training.by_length: the sequences of {settings.task!r} are of one length, or of "
             "lengths that are known only when they are read; leave it out"

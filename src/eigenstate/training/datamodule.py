@@ -4,7 +4,12 @@ import pytorch_lightning as pl
 from torch.utils.data import DataLoader
 
 from eigenstate.data import Splits, Task
-from eigenstate.training.batches import Collate, ShuffledLoader, ordered_batches
+from eigenstate.training.batches import (
+    Collate,
+    ShuffledLoader,
+    lengths_known,
+    ordered_batches,
+)
 from eigenstate.training.config import RunSettings
 
 
@@ -29,7 +34,7 @@ class SplitsModule(pl.LightningDataModule):
             seed=self.settings.seed,
             drop_last=training.drop_last,
             most=training.epoch_steps,
-            by_length=training.by_length,
+            lengths=lengths_known(data) if training.by_length else None,
             collate=Collate(data, task=self.task, model=self.settings.model),
         )
 

@@ -11,8 +11,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from eigenstate.data import Batch
-from eigenstate.layers.checks import mask
 from eigenstate.models import Gaussian, gaussian_nll
+from eigenstate.ops.steps import mask
 
 
 @dataclass(frozen=True)
