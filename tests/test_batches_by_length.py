@@ -48,6 +48,16 @@ def test_every_sequence_once_in_an_order_of_the_seed_and_the_epoch(size) -> None
         assert len({tuple(order(seed, epoch)) for seed in range(2) for epoch in range(2)}) == 4
 
 
+def test_what_is_left_over_for_the_last_batch_may_have_any_length() -> None:
+    lengths = torch.arange(4 * ALIKE + 2)
+    sampler = EpochSampler(len(lengths), 0, lengths=lengths, batch_size=4)
+    left_over = set()
+    for epoch in range(200):
+        sampler.set_epoch(epoch)
+        left_over |= set(list(sampler)[-2:])
+    assert len(left_over) == len(lengths)
+
+
 def test_a_run_goes_on_in_the_middle_of_an_epoch(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("eigenstate.training.log.SAVE_EVERY", 0.0)
     whole = started(tmp_path / "whole", by_length=True, batch_size=60)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from true_formats import write
 
+from eigenstate.data import digests
 from eigenstate.data.places import Wanted, find_folder
 from eigenstate.data.prepared import prepared
 
@@ -71,19 +72,56 @@ def test_whatever_changes_makes_them_again(source, tmp_path):
     get(source, make)
     get(source, make, level=1)
     assert make.calls == 2
-    status = source.stat()
-    source.write_text("abcd")
-    os.utime(source, ns=(status.st_atime_ns, status.st_mtime_ns))
-    get(source, make)  # another size
-    os.utime(source, ns=(status.st_atime_ns, status.st_mtime_ns + 1))
-    get(source, make)  # another time
+    source.write_text("abd")
+    get(source, make)
+    assert make.calls == 3
+    source.rename(source.with_name("b.txt"))
+    get(source.with_name("b.txt"), make)
     assert make.calls == 4
+
+
+def test_the_same_content_anywhere_at_any_time_is_the_same(source, tmp_path):
+    make = Maker()
+    get(source, make)
+    os.utime(source, ns=(1, 1))
+    get(source, make)
     moved = shutil.move(source.parent, tmp_path / "elsewhere")
-    get(moved / "a.txt", make)  # another place is the same content
-    assert make.calls == 4
+    get(moved / "a.txt", make)
+    assert make.calls == 1
 
 
-@pytest.mark.parametrize("damage", ["flip", "cut", "extend", "remove", "index", "swap", "no index"])
+def test_another_content_under_the_same_name_size_and_time_is_another(source, tmp_path):
+    os.utime(source, ns=(1, 1))
+    other = write(tmp_path / "copy" / "a.txt", "abd")
+    os.utime(other, ns=(1, 1))
+    make = Maker()
+    get(source, make)
+    get(other, make)
+    assert make.calls == 2
+
+
+def test_what_files_hold_is_remembered_until_they_change(source, monkeypatch):
+    monkeypatch.setattr(digests, "RECENT", 0)
+    read = []
+    inside = digests._inside
+    monkeypatch.setattr(digests, "_inside", lambda *given: read.append(1) or inside(*given))
+    digest = [digests.content_digest([source], source.parent) for _ in range(2)]
+    assert digest[0] == digest[1] and len(read) == 1
+    before = source.stat()
+    source.write_text("abd")
+    os.utime(source, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert digests.content_digest([source], source.parent) != digest[0]
+    assert len(read) == 2
+
+
+def test_a_file_that_has_just_changed_is_read_again(source, cache):
+    digests.content_digest([source], source.parent)
+    assert not cache.exists()
+
+
+@pytest.mark.parametrize(
+    "damage", ["flip", "header", "cut", "extend", "remove", "index", "swap", "no index"]
+)
 def test_a_damaged_folder_is_made_again(source, cache, damage, capsys):
     make = Maker()
     get(source, make)
@@ -91,6 +129,9 @@ def test_a_damaged_folder_is_made_again(source, cache, damage, capsys):
     path, data = folder / "pixels.npy", bytearray((folder / "pixels.npy").read_bytes())
     if damage == "flip":
         data[-1] ^= 1
+        path.write_bytes(data)
+    elif damage == "header":
+        data[12] ^= 64
         path.write_bytes(data)
     elif damage == "cut":
         path.write_bytes(data[:-1])

@@ -1,8 +1,8 @@
 """Arrays prepared from source files, kept as .npy files that are read by memory map.
 
 A folder of the cache is complete or it is not there: it is written under another name and renamed.
-Its name is a digest of what it came from (the names, sizes and times of the source files, and how
-they were read), and every array is compared with its checksum when it is opened.
+Its name is a digest of what it came from (the names and contents of the source files, and how they
+were read), and every array is compared with its checksum when it is opened.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ import struct
 import sys
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -23,6 +23,7 @@ from typing import Any, BinaryIO, Self
 import numpy as np
 
 from eigenstate.data.cache import cache_folder
+from eigenstate.data.digests import content_digest
 
 FORMAT = 1
 INDEX = "index.json"
@@ -53,7 +54,8 @@ def prepared(
     sources' names are relative to. A damaged folder is said on stderr and made again.
     OSError: the arrays could not be written, with the place and the reason.
     """
-    key = _key(sources, root, {"name": name, **settings})
+    told = json.dumps([FORMAT, {"name": name, **settings}], sort_keys=True)
+    key = hashlib.sha256((told + content_digest(list(sources), root)).encode()).hexdigest()
     folder = cache_folder() / f"{name}-{key[:20]}"
     if folder.exists():
         try:
@@ -129,24 +131,18 @@ class _Growing:
 
     def finish(self) -> dict[str, Any]:
         shape = (self.count, *self.row)
-        fields = {"descr": self.dtype.str, "fortran_order": False, "shape": shape}
-        # The .npy format, version 1.0: magic, length of the text, the text ending in a line feed.
-        start = b"\x93NUMPY\x01\x00" + struct.pack("<H", HEADER - 10)
-        text = repr(fields).encode().ljust(HEADER - 11) + b"\n"
         self.file.seek(0)
-        self.file.write(start + text)
+        self.file.write(_header(self.dtype.str, shape))
         self.file.flush()
         os.fsync(self.file.fileno())
         return {"dtype": self.dtype.str, "shape": list(shape), "crc32": self.checksum}
 
 
-def _key(sources: Iterable[Path], root: Path, settings: Mapping[str, Any]) -> str:
-    digest = hashlib.sha256(json.dumps([FORMAT, settings], sort_keys=True).encode())
-    for path in sources:
-        status = os.stat(path)
-        entry = [os.path.relpath(path, root), status.st_size, status.st_mtime_ns]
-        digest.update(json.dumps(entry).encode())
-    return digest.hexdigest()
+def _header(dtype: str, shape: Sequence[int]) -> bytes:
+    """Return the start of a .npy file, version 1.0: magic, length of the text, the text."""
+    fields = {"descr": dtype, "fortran_order": False, "shape": tuple(shape)}
+    start = b"\x93NUMPY\x01\x00" + struct.pack("<H", HEADER - 10)
+    return start + repr(fields).encode().ljust(HEADER - 11) + b"\n"
 
 
 def _read(folder: Path) -> Prepared:
@@ -154,12 +150,16 @@ def _read(folder: Path) -> Prepared:
     index = json.loads((folder / INDEX).read_text(encoding="utf-8"))
     arrays: dict[str, np.ndarray] = {}
     for name, stated in index["arrays"].items():
+        path = folder / f"{name}.npy"
         try:
-            array = np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
+            with path.open("rb") as file:
+                start = file.read(HEADER)
         except FileNotFoundError:
             raise ValueError(f"{name}.npy is missing") from None
-        if array.dtype.str != stated["dtype"] or list(array.shape) != stated["shape"]:
+        # A header must not be interpreted before it is known to be whole.
+        if start != _header(stated["dtype"], stated["shape"]):
             raise ValueError(f"{name}.npy has another shape or type")
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
         if zlib.crc32(array) != stated["crc32"]:
             raise ValueError(f"the checksum of {name}.npy is wrong")
         arrays[name] = array

@@ -52,15 +52,15 @@ class EpochSampler(Sampler[int]):
         return iter(order[self.start :].tolist())
 
     def _by_length(self, order: Tensor, lengths: Tensor, generator: torch.Generator) -> Tensor:
-        groups = order.split(ALIKE * self.batch_size)
+        # Those left over for a smaller batch, which stays last, are of any length.
+        full = len(order) - len(order) % self.batch_size
         batches = [
             batch
-            for group in groups
+            for group in order[:full].split(ALIKE * self.batch_size)
             for batch in group[lengths[group].argsort(stable=True)].split(self.batch_size)
         ]
-        # The last may be smaller, and stays last.
-        shuffled = torch.randperm(len(batches) - 1, generator=generator).tolist()
-        return torch.cat([batches[i] for i in (*shuffled, len(batches) - 1)])
+        shuffled = torch.randperm(len(batches), generator=generator).tolist()
+        return torch.cat([*(batches[i] for i in shuffled), order[full:]])
 
     def __len__(self) -> int:
         return self.size
