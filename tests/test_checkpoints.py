@@ -9,7 +9,7 @@ import time
 import pytest
 import torch
 
-from eigenstate.files import CheckpointError, remove_leftovers, replace_text
+from eigenstate.files import CheckpointError, WriteError, remove_leftovers, replace_text
 from eigenstate.training.checkpoints import read_checkpoint, write_checkpoint
 
 
@@ -71,7 +71,9 @@ def test_a_full_disk_leaves_the_old_checkpoint(tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(CheckpointError, match=r"checkpoint.pt: could not be written: .*space left"):
+    with pytest.raises(
+        WriteError, match=r"checkpoint.pt: could not be written: .*space left.*; make room"
+    ):
         write_checkpoint(path, content(2))
     assert number_in(path) == 1
     assert [entry.name for entry in tmp_path.iterdir()] == ["checkpoint.pt"]

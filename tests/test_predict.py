@@ -172,7 +172,10 @@ def test_nothing_is_half_written(capsys, tmp_path, monkeypatch):
     refused = [
         ([], "which series? eigenstate predict RUN --data PATH"),
         (["--data", "gone.csv"], "data: no such file: gone.csv"),
-        (["--data", "walks.csv", "--out", "no/a.csv"], "no/a.csv: cannot be written: No such file"),
+        (
+            ["--data", "walks.csv", "--out", "no/a.csv"],
+            "no/a.csv: could not be written: No such file",
+        ),
         (["--data", "walks.csv", "--out", "walks.csv"], "walks.csv: is there already"),
     ]
     for argv, message in refused:
@@ -190,7 +193,8 @@ def test_nothing_is_half_written(capsys, tmp_path, monkeypatch):
 
     monkeypatch.setattr("eigenstate.training.predictions.replace_file", full)
     code, _, err = predicted(capsys, "--data", "walks.csv")
-    assert code == 2 and "predictions.csv: cannot be written: No space left on device" in err
+    full = "predictions.csv: could not be written: No space left on device; make room on its disk"
+    assert code == 2 and full in err
     assert set(tmp_path.iterdir()) == before
 
 

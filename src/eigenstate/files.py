@@ -1,5 +1,6 @@
 """Files that are either the old one or the new one, whole: never half of either."""
 
+import errno
 import json
 import os
 from collections.abc import Callable, Mapping
@@ -8,14 +9,23 @@ from typing import Any, BinaryIO
 
 
 class CheckpointError(RuntimeError):
-    """A checkpoint that cannot be written or read; names the file and the reason."""
+    """A checkpoint that cannot be read, or weights not written; names the file and the reason."""
+
+
+class WriteError(OSError):
+    """A file that could not be written; names it, the reason, and what to do about a full disk."""
+
+    def __str__(self) -> str:
+        full = self.errno in (errno.ENOSPC, errno.EDQUOT)
+        advice = "; make room on its disk" if full else ""
+        return f"{self.filename}: could not be written: {self.strerror}{advice}"
 
 
 def replace_file(path: Path, write: Callable[[BinaryIO], Any]) -> None:
     """Let `write` fill a temporary neighbour of `path`, then put that in its place.
 
     A process killed at any moment leaves the old file or the new one, and perhaps a temporary
-    file for `remove_leftovers`. An error while writing leaves the old file.
+    file for `remove_leftovers`. WriteError: it could not be written; the old file stays.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
@@ -24,8 +34,11 @@ def replace_file(path: Path, write: Callable[[BinaryIO], Any]) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            reason = error.strerror or str(error)
+            raise WriteError(error.errno, reason, str(path)) from error
         raise
     _sync_folder(path.parent)
 

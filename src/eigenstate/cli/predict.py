@@ -57,10 +57,7 @@ def _predict(given: Any) -> None:
     run = Run.open(given.run)
     trained = load_trained(run)
     unknown = _unknown(run, trained, given.data)
-    try:
-        rows = write_predictions(given.out, run, trained, unknown)
-    except OSError as error:
-        raise UsageError(f"{given.out}: cannot be written: {error.strerror}") from None
+    rows = write_predictions(given.out, run, trained, unknown)
     lines = [
         ("predicted on", f"{len(unknown.data):,} sequences"),
         ("predictions", f"{given.out}, {rows:,} rows"),

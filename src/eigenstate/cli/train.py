@@ -51,7 +51,7 @@ def train(argv: list[str]) -> int:
 
 
 def _train(run: Any, splits: Any) -> int:
-    from eigenstate.files import CheckpointError
+    from eigenstate.files import CheckpointError, WriteError
     from eigenstate.training.finite import NonFiniteError
     from eigenstate.training.fit import Interrupted
     from eigenstate.training.fit import train as fit
@@ -62,7 +62,7 @@ def _train(run: Any, splits: Any) -> int:
         summary = fit(run, splits)
     except (RunError, CheckpointError) as error:
         raise UsageError(str(error)) from None
-    except NonFiniteError as error:
+    except (NonFiniteError, WriteError) as error:
         print(f"eigenstate train: stopped: {error}", file=sys.stderr)
         _say_what_is_kept(run)
         return FAILURE

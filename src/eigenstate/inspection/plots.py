@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from eigenstate.files import replace_file
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -58,7 +60,7 @@ def _percent(axis: "Axes", epochs: list[float], percent: list[float], title: str
 def save_learning_curve(rows: Sequence[Mapping[str, float]], path: Path, *, title: str) -> None:
     """Write the picture of a run to `path` (its ending says the format), needing no display.
 
-    ImportError: matplotlib is missing; says how to install it.
+    ImportError: matplotlib is missing; says how to install it. WriteError: there is no room.
     """
     try:
         from matplotlib.figure import Figure
@@ -68,7 +70,7 @@ def save_learning_curve(rows: Sequence[Mapping[str, float]], path: Path, *, titl
     losses, errors = figure.subplots(1, 2)
     plot_learning_curve(rows, axes=(losses, errors))
     figure.suptitle(title, fontsize="large", fontweight="bold")
-    figure.savefig(path)
+    replace_file(path, lambda file: figure.savefig(file, format=path.suffix[1:]))
 
 
 def _line(

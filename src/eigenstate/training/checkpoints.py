@@ -1,5 +1,6 @@
 """Checkpoints of a run: written whole, read with every checksum compared, no code executed."""
 
+import io
 import pickle
 import zipfile
 from collections.abc import Mapping
@@ -12,11 +13,11 @@ from eigenstate.files import CheckpointError, replace_file
 
 
 def write_checkpoint(path: Path, checkpoint: Mapping[str, Any]) -> None:
-    """Save tensors and plain values to `path`. CheckpointError: it could not; the old one stays."""
-    try:
-        replace_file(path, lambda file: torch.save(dict(checkpoint), file))
-    except (OSError, RuntimeError) as error:
-        raise CheckpointError(f"{path}: could not be written: {error}") from error
+    """Save tensors and plain values to `path`. WriteError: it could not be; the old one stays."""
+    # By way of memory: in a file of its own torch would hide why it cannot write.
+    whole = io.BytesIO()
+    torch.save(dict(checkpoint), whole)
+    replace_file(path, lambda file: file.write(whole.getbuffer()))
 
 
 def read_checkpoint(path: Path) -> dict[str, Any]:

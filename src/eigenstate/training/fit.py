@@ -16,7 +16,7 @@ import torch
 from torch import nn
 
 from eigenstate.data import Splits, Task
-from eigenstate.files import remove_leftovers
+from eigenstate.files import WriteError, remove_leftovers
 from eigenstate.inspection.plots import save_learning_curve
 from eigenstate.training.batches import check_splits
 from eigenstate.training.datamodule import SplitsModule
@@ -53,7 +53,7 @@ def train(run: Run, splits: Splits | None = None, *, progress: bool = True) -> d
     are those of the last epoch, or of the epoch best on validation data if settings say so.
     `splits` are the data of the run's task, where they are in memory already. The global random state is left as it was.
     Interrupted: Ctrl-C or SIGTERM. NonFiniteError: a loss, gradient or parameter was not finite.
-    RunError, CheckpointError: the run folder cannot be used.
+    RunError, CheckpointError: the run folder cannot be used. WriteError: the disk is full.
     """
     s, memory = run.settings, PeakMemory()
     checkpoint = run.checkpoint if run.checkpoint.exists() else None
@@ -149,8 +149,8 @@ def _fit(
 def _draw(run: Run, rows: list[dict[str, float]], objective: Objective) -> None:
     try:
         save_learning_curve(rows, run.picture, title=_title(run, rows, objective))
-    except ImportError as error:
-        print(f"{run.picture} was not drawn: {error}", file=sys.stderr)
+    except (ImportError, WriteError) as error:
+        print(f"There is no learning curve: {error}", file=sys.stderr)
 
 
 def _title(run: Run, rows: list[dict[str, float]], objective: Objective) -> str:
