@@ -59,13 +59,21 @@ def _row(row: Row, jobs: list[Job]) -> dict[str, Any]:
         seed: None if found is None else found[f"test_{objective.name}"]
         for seed, found in summaries.items()
     }
-    figures = [_figure("test set", tested, sign=objective.sign, bar=row.bar, cited=row.cited)]
+    sign = objective.sign
+    bar = _bar(row.bar, "least" if sign > 0 else "most")
+    figures = [_figure("test set", tested, sign=sign, bar=bar, cited=row.cited)]
+    own = figures[0]["measured"]["mean"]
     for each in row.evaluations:
         judged = {
             seed: None if found is None else again[seed].get(each.name)
             for seed, found in summaries.items()
         }
-        figure = _figure(each.name, judged, sign=objective.sign, bar=each.bar, cited=each.cited)
+        bar = (
+            _bar(each.bar, "least" if sign > 0 else "most")
+            or _bar(each.drop_at_most, "most", "drop")
+            or _bar(each.drop_at_least, "least", "drop")
+        )
+        figure = _figure(each.name, judged, sign=sign, bar=bar, cited=each.cited, own=own)
         figures.append(figure | {"conditions": each.conditions})
     settings = jobs[0].run.settings
     return {
@@ -87,16 +95,21 @@ def _figure(
     by_seed: dict[int, float | None],
     *,
     sign: int,
-    bar: float | None,
+    bar: dict[str, Any] | None,
     cited: Sequence[Cited],
+    own: float | None = None,
 ) -> dict[str, Any]:
-    """What was measured under "measured", what others published under "cited"."""
+    """What was measured under "measured", what others published under "cited".
+
+    `own` is the mean on the row's own test set.
+    """
     there = [figure for figure in by_seed.values() if figure is not None]
     mean = statistics.fmean(there) if there else None
     met = None
     # A bar is on the mean over all seeds: with some missing nothing can be said yet.
     if bar is not None and mean is not None and len(there) == len(by_seed):
-        met = sign * mean >= sign * bar
+        drop = None if own is None else sign * (own - mean)
+        met = _is_met(bar, mean if bar["of"] == "figure" else drop)
     return {
         "judged_on": judged_on,
         "measured": {
@@ -104,10 +117,20 @@ def _figure(
             "spread": statistics.stdev(there) if len(there) > 1 else None,
             "seeds": {str(seed): figure for seed, figure in by_seed.items()},
         },
-        "bar": None if bar is None else {"limit": bar, "at": "least" if sign > 0 else "most"},
+        "bar": bar,
         "met": met,
         "cited": [dataclasses.asdict(each) for each in cited],
     }
+
+
+def _bar(limit: float | None, at: str, of: str = "figure") -> dict[str, Any] | None:
+    return None if limit is None else {"limit": limit, "at": at, "of": of}
+
+
+def _is_met(bar: dict[str, Any], value: float | None) -> bool | None:
+    if value is None:
+        return None
+    return value >= bar["limit"] if bar["at"] == "least" else value <= bar["limit"]
 
 
 def _run(seed: int, summary: dict[str, Any] | None) -> dict[str, Any]:

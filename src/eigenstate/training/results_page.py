@@ -50,7 +50,10 @@ def bar_text(row: dict[str, Any], figure: dict[str, Any]) -> str:
         return NONE
     words = {None: "runs missing", True: "met", False: "missed"}[met]
     sign = "≥" if bar["at"] == "least" else "≤"
-    return f"{sign} {_published(row['figure'], bar['limit'])}: {words}"
+    limit = _published(row["figure"], bar["limit"])
+    if bar["of"] == "drop":
+        return f"drop {sign} {limit.replace(' %', ' points')}: {words}"
+    return f"{sign} {limit}: {words}"
 
 
 def measured_text(row: dict[str, Any], figure: dict[str, Any]) -> str:

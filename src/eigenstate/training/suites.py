@@ -42,7 +42,10 @@ class Cited:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A trained model is judged again: at another rate, or on the test set of a task alike."""
+    """A trained model is judged again: at another rate, or on the test set of a task alike.
+
+    A bar is on the figure, or on how much worse it is than that of the row's own test set.
+    """
 
     name: str
     decimate: int = 1
@@ -50,13 +53,19 @@ class Evaluation:
     dt: float = 1.0
     task: str | None = None
     bar: float | None = None
+    drop_at_most: float | None = None
+    drop_at_least: float | None = None
     cited: tuple[Cited, ...] = ()
 
     def __post_init__(self) -> None:
         _check_text(name=self.name)
         check_count("decimate", self.decimate)
         check_flag("filtered", self.filtered)
-        _check_number(dt=self.dt, bar=self.bar)
+        bars = {key: getattr(self, key) for key in ("bar", "drop_at_most", "drop_at_least")}
+        _check_number(dt=self.dt, **bars)
+        given = [key for key, value in bars.items() if value is not None]
+        if len(given) > 1:
+            raise ValueError(f"an evaluation has one bar, got {' and '.join(given)}")
         if self.dt is None or self.dt < 0:
             raise ValueError(f"dt must be a number from 0 up, got {self.dt}")
 
