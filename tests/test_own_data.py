@@ -211,7 +211,7 @@ def test_one_file_is_divided_by_groups(tmp_path):
     again = read_own_parts(path, kind="classification", seed=5)[1]
     other = read_own_parts(path, kind="classification", seed=6)[1]
     assert again.groups == test.groups != other.groups
-    with pytest.raises(ValueError, match=r"held_out: 0\.2 of 2 groups leaves none to test on"):
+    with pytest.raises(ValueError, match=r"held_out: 0\.2 of each class.*largest has 2"):
         split_by_group(train.select([0, 10]), held_out=0.2, seed=0)
     with pytest.raises(ValueError, match="held_out: expected a share between 0 and 1, got 1"):
         split_by_group(train, held_out=1, seed=0)

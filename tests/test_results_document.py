@@ -29,18 +29,37 @@ def test_a_section_is_the_page_of_its_table(table, tool) -> None:
     assert tool.section(page(results)) in (ROOT / "docs" / "results.md").read_text()
 
 
+SMALL = {"suite": "small", "about": "Few.", "command": "none", "rows": [], "date": None}
+
+
+def folder_with(place, results):
+    place.mkdir(parents=True)
+    (place / "results.json").write_text(results)
+    return str(place)
+
+
 def test_the_document_is_written_from_folders_of_the_runner(tool, tmp_path) -> None:
-    folder = tmp_path / "small"
-    folder.mkdir()
-    (folder / "results.md").write_text("# Results: small\n\n## Runs\n\nnone\n")
-    (folder / "results.json").write_text("{}\n")
-    assert tool.main([str(folder)]) == 0
-    text = (tmp_path / "docs" / "results.md").read_text()
-    assert text.endswith("\n## Results: small\n\n### Runs\n\nnone\n")
-    assert (tmp_path / "docs" / "results" / "small.json").read_text() == "{}\n"
+    text = json.dumps(SMALL)
+    assert tool.main([folder_with(tmp_path / "small", text)]) == 0
+    document = (tmp_path / "docs" / "results.md").read_text()
+    assert "\n## Results: small\n\nFew.\n" in document and "\n### Runs\n" in document
+    assert (tmp_path / "docs" / "results" / "small.json").read_text() == text
 
 
-def test_a_folder_without_results_changes_nothing(tool, tmp_path) -> None:
-    with pytest.raises(SystemExit):
-        tool.main([str(tmp_path)])
+@pytest.mark.parametrize("damaged", ["", "{", "{}", "[1]", '{"rows": [{}]}'])
+def test_a_folder_without_results_changes_nothing(tool, tmp_path, capsys, damaged) -> None:
+    good = folder_with(tmp_path / "small", json.dumps(SMALL))
+    bad = folder_with(tmp_path / "bad", damaged)
+    (tmp_path / "empty").mkdir()
+    for folders in ([good, bad], [good, str(tmp_path / "empty")]):
+        with pytest.raises(SystemExit):
+            tool.main(folders)
+        assert f"{folders[1]}/results.json: " in capsys.readouterr().err
     assert not (tmp_path / "docs" / "results.md").exists()
+
+
+def test_two_suites_of_one_name_are_refused(tool, tmp_path, capsys) -> None:
+    folders = [folder_with(tmp_path / at / "small", json.dumps(SMALL)) for at in "ab"]
+    with pytest.raises(SystemExit):
+        tool.main(folders)
+    assert "different names, got small, small" in capsys.readouterr().err

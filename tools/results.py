@@ -2,16 +2,18 @@
 
     python tools/results.py results/pendulum results/rates ...
 
-Each folder holds results.md and results.json of one suite. Nothing in them is changed but the depth
-of the headings, so that every figure is one that the runner wrote.
+Each folder holds the results.json of one suite. The section of a suite is the page that the runner
+makes of it, its headings one level deeper, so that every figure is one that the runner wrote.
 """
 
 import argparse
+import json
 import re
 import sys
 from pathlib import Path
 
 from eigenstate.files import replace_text
+from eigenstate.training.results_page import page
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 INTRODUCTION = """\
@@ -34,15 +36,24 @@ def main(argv: list[str]) -> int:
     )
     parser.add_argument("folders", nargs="+", type=Path, metavar="DIR")
     folders = parser.parse_args(argv).folders
-    try:
-        pages = [(folder / "results.md").read_text(encoding="utf-8") for folder in folders]
-        tables = [(folder / "results.json").read_text(encoding="utf-8") for folder in folders]
-    except OSError as error:
-        parser.error(f"{error.filename}: {error.strerror}; give folders of `eigenstate benchmark`")
+    names = [folder.resolve().name for folder in folders]
+    if len(set(names)) < len(names):
+        parser.error(f"expected folders of different names, got {', '.join(names)}")
+    tables = {}
+    for name, folder in zip(names, folders, strict=True):
+        place = folder / "results.json"
+        try:
+            text = place.read_text(encoding="utf-8")
+            tables[name] = (text, section(page(json.loads(text))))
+        except OSError as error:
+            parser.error(f"{place}: {error.strerror}; give folders of `eigenstate benchmark`")
+        except (ValueError, KeyError, TypeError) as error:
+            parser.error(f"{place}: not what `eigenstate benchmark` writes ({error!r})")
     (DOCS / "results").mkdir(exist_ok=True)
-    for folder, table in zip(folders, tables, strict=True):
-        replace_text(DOCS / "results" / f"{folder.resolve().name}.json", table)
-    replace_text(DOCS / "results.md", "\n".join([INTRODUCTION, *map(section, pages)]))
+    for name, (text, _) in tables.items():
+        replace_text(DOCS / "results" / f"{name}.json", text)
+    sections = [section for _, section in tables.values()]
+    replace_text(DOCS / "results.md", "\n".join([INTRODUCTION, *sections]))
     return 0
 
 

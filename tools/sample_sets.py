@@ -142,7 +142,9 @@ def main(argv: list[str]) -> int:
             write_pairs(folder / "tsv_data", random.Random(f"{given.seed} pairs"))
             write_pictures(folder / "cifar-10-batches-py", np.random.default_rng(given.seed))
     except OSError as error:
-        parser.error(f"{error.filename or given.folder}: {error.strerror or error}. Nothing was kept")
+        parser.error(
+            f"{error.filename or given.folder}: {error.strerror or error}. Nothing was kept"
+        )
     print(f"aclImdb, tsv_data and cifar-10-batches-py in {given.folder}")
     return 0
 

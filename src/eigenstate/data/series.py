@@ -1,5 +1,6 @@
 """Series as a user's file holds them, before anything is learnt from them."""
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
@@ -73,9 +74,13 @@ def split_by_group(series: Series, *, held_out: float, seed: int) -> tuple[Serie
         order = [groups[i] for i in rng.permutation(len(groups)) if groups[i] not in kept]
         out |= set(order[:count])
     if not out:
+        of = f"{len(kind)} groups"
+        if series.labels is not None:
+            largest = max(Counter(kind.values()).values())
+            of = f"each class's groups (the largest has {largest})"
         raise ValueError(
-            f"held_out: {held_out:g} of {len(kind)} groups leaves none to test on; give more "
-            "groups, a larger share, or a test file of its own"
+            f"held_out: {held_out:g} of {of} leaves none to test on; give more groups, a larger "
+            "share, or a test file of its own"
         )
     inside = [group in out for group in series.groups]
     kept = series.select(np.flatnonzero(np.logical_not(inside)))

@@ -162,7 +162,8 @@ def check_splits(settings: RunSettings, splits: Splits) -> None:
             f"training.select 'best' needs validation data, and the task {settings.task!r} has "
             "none; use 'last'"
         )
-    if s.by_length and lengths_known(splits.train) is None:
+    lengths = lengths_known(splits.train)
+    if s.by_length and (lengths is None or bool((lengths == lengths[:1]).all())):
         raise ValueError(
             f"training.by_length: the sequences of {settings.task!r} are of one length, or of "
             "lengths that are known only when they are read; leave it out"
