@@ -165,6 +165,43 @@ def test_stochastic_depth_drops_a_row_s_whole_branch_and_keeps_the_mean() -> Non
     torch.testing.assert_close(got[~dropped], 2 * expected[~dropped], rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("norm", ["batch", "layer"])
+@pytest.mark.parametrize("prenorm", [True, False])
+def test_a_block_without_skip_is_layer_norm_activation(norm, prenorm) -> None:
+    options = es.BlockOptions(norm=norm, skip=False)
+    model = backbone(options, activation="gelu", prenorm=prenorm)
+    u, _ = ragged()
+    by_hand = u
+    for block in model.blocks:
+        layer, _ = block.layer(by_hand)
+        mean = layer.mean((0, 1)) if norm == "batch" else layer.mean(-1, keepdim=True)
+        square = (layer - mean) ** 2
+        variance = square.mean((0, 1)) if norm == "batch" else square.mean(-1, keepdim=True)
+        by_hand = nn.functional.gelu((layer - mean) / torch.sqrt(variance + 1e-5))
+    torch.testing.assert_close(model(u)[0], by_hand, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("norm", ["batch", "layer"])
+def test_a_block_without_skip_streams_and_minds_no_pads(norm) -> None:
+    model = backbone(es.BlockOptions(norm=norm, skip=False), activation="half_glu2")
+    u, lengths = ragged()
+    model(u, lengths=lengths)  # the running statistics of valid samples
+    model.eval()
+    y, state = model(u)
+    states = None
+    for k in range(u.shape[1]):
+        y_k, states = model.step(u[:, k], states)
+        torch.testing.assert_close(y_k, y[:, k], rtol=0, atol=1e-12)
+    torch.testing.assert_close(states, state, rtol=0, atol=1e-12)
+    u[0, 3:], u[2, 1:] = torch.nan, torch.inf
+    padded, _ = model(u, lengths=lengths)
+    for row, n in enumerate(lengths.tolist()):
+        torch.testing.assert_close(padded[row, :n], y[row, :n], rtol=0, atol=1e-12)
+        assert (padded[row, n:] == 0).all()
+    again = es.Backbone.from_config(model.config)
+    assert again.options == model.options and not again.blocks[0].options.skip
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -174,6 +211,7 @@ def test_stochastic_depth_drops_a_row_s_whole_branch_and_keeps_the_mean() -> Non
         ({"norm_eps": 0.0}, "norm_eps must be finite and above 0, got 0.0"),
         ({"norm_momentum": 95}, "share of the new batch"),
         ({"stochastic_depth": 1.0}, "stochastic_depth must be at least 0 and below 1"),
+        ({"stochastic_depth": 0.1, "skip": False}, "stochastic_depth needs the skip connection"),
     ],
 )
 def test_bad_options(options, message) -> None:

@@ -14,6 +14,7 @@ from eigenstate.models.options import BlockOptions
 class Block(nn.Module):
     """norm -> layer -> activation (with dropout) -> + skip; the norm comes last if not `prenorm`.
 
+    With `BlockOptions(skip=False)` it is layer -> norm -> activation, whatever `prenorm` says.
     u, y (B, L, H) as for the layer inside, whose state is the block's. LayerNorm looks at one
     sample at a time, so a block streams wherever its layer does; with BatchNorm it does so in
     evaluation. `activation` is one of gelu, full_glu, half_glu1, half_glu2.
@@ -35,6 +36,7 @@ class Block(nn.Module):
         check_flag("prenorm", prenorm)
         self.d_model = layer.d_model
         self.prenorm = prenorm
+        self.norm_first = prenorm and options.skip
         self.options = options
         if options.norm == "batch":
             self.norm = SequenceBatchNorm(
@@ -75,8 +77,8 @@ class Block(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """Return y_k (B, H) for one more sample u_k (B, H), and the next state."""
         check_samples(u_k, self.d_model, self.norm.weight)
-        x, state = self.layer.step(self.norm(u_k) if self.prenorm else u_k, state, dt=dt)
-        return self._residual(u_k, x, None), state
+        x, state = self.layer.step(self.norm(u_k) if self.norm_first else u_k, state, dt=dt)
+        return self._combine(u_k, x, None), state
 
     def _forward(self, u, state, dt, resets, lengths) -> tuple[Tensor, Tensor | None]:
         """As forward, on pads that are finite already; what comes out there is not cleared."""
@@ -84,10 +86,12 @@ class Block(nn.Module):
         if self.training and isinstance(self.norm, SequenceBatchNorm):
             # Whatever the layer will refuse must not have moved the running statistics before.
             self.layer._check(u, state, dt, resets, inner)
-        x = self.norm(u, inner) if self.prenorm else u
+        x = self.norm(u, inner) if self.norm_first else u
         x, state = self.layer(x, state, dt=dt, resets=resets, lengths=inner)
-        return self._residual(u, x, inner), state if inner is lengths else None
+        return self._combine(u, x, inner), state if inner is lengths else None
 
-    def _residual(self, u: Tensor, x: Tensor, lengths: Tensor | None) -> Tensor:
+    def _combine(self, u: Tensor, x: Tensor, lengths: Tensor | None) -> Tensor:
+        if not self.options.skip:
+            return self.activation(self.norm(x, lengths))
         y = u + self.depth(self.activation(x))
         return y if self.prenorm else self.norm(y, lengths)

@@ -21,6 +21,9 @@ class BlockOptions:
     gelu              "exact", or the "tanh" approximation that JAX uses by default
     tied_dropout      one dropout mask for a whole sequence, not one for every sample
     stochastic_depth  chance that a training row skips a block
+    skip              False: a block is layer -> norm -> activation and carries nothing past the
+                      layer, as the convolutions of Z. Wang et al., "Time series classification from
+                      scratch with deep neural networks" (2017); better where series are few
     padding           "invariant": pads never reach norms, layers or pooling, so that a padded batch
                       gives what its rows give alone. "published": pads are samples like any other
                       until the pooling, as in the official code of the S5 paper; no state is
@@ -34,6 +37,7 @@ class BlockOptions:
     gelu: str = "exact"
     tied_dropout: bool = True
     stochastic_depth: float = 0.0
+    skip: bool = True
     padding: str = "invariant"
 
     def __post_init__(self) -> None:
@@ -41,7 +45,13 @@ class BlockOptions:
         check_choice("gelu", self.gelu, GELUS)
         check_choice("padding", self.padding, PADDINGS)
         check_flag("tied_dropout", self.tied_dropout)
+        check_flag("skip", self.skip)
         check_share("stochastic_depth", self.stochastic_depth)
+        if self.stochastic_depth and not self.skip:
+            raise ValueError(
+                "stochastic_depth needs the skip connection: without one a row that skips a block "
+                "is lost; leave one of the two out"
+            )
         for name in ("norm_eps", "norm_momentum"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, (int, float)):
