@@ -141,7 +141,8 @@ def test_folders_are_numbered_and_never_shared(tmp_path, monkeypatch):
         ("{", "config.yaml: not valid YAML: line 1"),
         ("hello", "config.yaml: must hold settings"),
         ("task: japanese-vowels\nmodle: {}", "config.yaml: .*'modle'; did you mean 'model'"),
-        ("seed: 1", "config.yaml: .*task"),
+        ("seed: 1", "config.yaml: names no task; is it empty or cut short[?]"),
+        ("", "config.yaml: names no task; is it empty or cut short[?]"),
         (
             "task: japanese-vowels\ntraining: {epochs: 0}",
             "training.epochs must be a number from 1 up, got 0",

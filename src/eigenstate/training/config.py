@@ -143,8 +143,10 @@ class RunSettings:
 
     @classmethod
     def from_dict(cls, settings: Mapping[str, Any]) -> "RunSettings":
-        """Build from nested mappings, as `to_dict` returns them. ValueError: an unknown key."""
+        """Build from nested mappings, as `to_dict` returns them. ValueError: a wrong key, no task."""
         check_keys(settings)
+        if "task" not in settings:
+            raise ValueError("names no task; is it empty or cut short?")
         values = dict(settings)
         for key, group in GROUPS.items():
             values[key] = group(**values.get(key, {}))

@@ -20,6 +20,7 @@ from eigenstate.files import WriteError, remove_leftovers
 from eigenstate.inspection.plots import save_learning_curve
 from eigenstate.training.batches import check_splits
 from eigenstate.training.datamodule import SplitsModule
+from eigenstate.training.free_memory import FreeMemory
 from eigenstate.training.log import EpochLog, WholeFiles, best_row
 from eigenstate.training.machine import PeakMemory
 from eigenstate.training.objectives import Objective
@@ -69,7 +70,8 @@ def train(run: Run, splits: Splits | None = None, *, progress: bool = True) -> d
         module, data = _module(run, model, task, splits)
         log = EpochLog(run, standardizer)
         shown = [ProgressLine(s, splits=splits, log=log)] if progress else []
-        _fit(_trainer(s.training.epochs, [log, *shown]), module, data, checkpoint)
+        callbacks = [log, FreeMemory(), *shown]
+        _fit(_trainer(s.training.epochs, callbacks), module, data, checkpoint)
         row = _judged(run, log.rows, splits, module.objective)
         summary = summarise(run, row, log.rows, model) | {
             "tokens_per_second": round(median(log.rates)) if log.rates else None,
