@@ -1,5 +1,7 @@
 """A user's own .ts and .npz files, and how they are divided: what is meant, what is refused."""
 
+from zipfile import ZipFile
+
 import numpy as np
 import pytest
 from true_formats import write
@@ -79,6 +81,12 @@ def test_a_ts_file_of_the_archive_is_read_exactly(tmp_path):
         (TS + "1,2:3:up\n", r"line 11: expected channels of one length, got \[2, 1\]"),
         (TS + "1,x:3,4:up\n", "line 11: expected numbers between commas: .*'x'"),
         (TS + "1,:3,4:up\n", "line 11: expected numbers between commas"),
+        ("@classLabel true a b\n@", "line 2: expected a word after @, such as @data; the file may"),
+        (
+            "@classLabel true\n@data\n1:?\n",
+            "line 3: the label '\\?' is a missing value; fill it in",
+        ),
+        ("@classLabel true\n@data\n1:\n", "line 3: the label '' is a missing value; fill it in"),
         (TS + "1:3:sideways\n", "line 11: the label 'sideways' is not among the @classLabel"),
         (TS + "up\n", "line 11: expected values, a colon and a label, got 'up'"),
         (
@@ -120,6 +128,27 @@ def test_npz_files_are_stacked_or_one_after_another(tmp_path):
     assert single.values[1].tolist() == X[1, :, :1].tolist() and single.labels == ("7", "8")
 
 
+@pytest.mark.parametrize(
+    ("dtype", "times"),
+    [
+        (np.int8, [-100, 100]),
+        (np.uint8, [3, 200]),
+        (np.int64, [2**60, 2**60 + 1]),
+        (np.uint64, [2**60, 2**60 + 1]),
+        (bool, [0, 1]),
+        (np.float32, [-1.5, 2.5]),
+    ],
+)
+def test_npz_times_keep_their_gaps(tmp_path, dtype, times):
+    series = classes(npz(tmp_path, X=X[:, :2], times=np.array([times] * 2, dtype)))
+    assert [np.diff(t).tolist() for t in series.times] == [[times[1] - times[0]]] * 2
+
+
+def test_npz_classes_may_be_bytes(tmp_path):
+    series = classes(npz(tmp_path, X=X, y=[b"up", "früh".encode()], groups=[1.5, 2]))
+    assert series.labels == ("up", "früh") and series.groups == ("1.5", "2.0")
+
+
 def test_npz_times_follow_their_series(tmp_path):
     times = np.array([[0, 1, 2, 4], [0, 3, -1, -1]])
     series = classes(npz(tmp_path, X=X, lengths=[4, 2], times=times))
@@ -145,7 +174,17 @@ def test_npz_targets_for_each_sample_are_asked_there(tmp_path):
     [
         ({"y": [1]}, r"expected the arrays X and perhaps lengths.*got \['y'\]"),
         ({"X": X, "Y": [1, 2]}, r"expected the arrays X .*got \['X', 'Y'\]"),
-        ({"X": np.array([[1], [2, 3]], dtype=object)}, "an array of objects; save series of uneq"),
+        ({"X": X * 1j}, "expected real numbers in X, got complex128"),
+        ({"X": X, "y": np.array(["a", None])}, r"y is an array of objects; .* y\.astype\(str\)"),
+        ({"X": X, "y": [1, NAN]}, "series 1: y holds 'nan', a missing value; fill it in"),
+        ({"X": X, "y": ["", "a"]}, "series 0: y holds '', a missing value; fill it in"),
+        ({"X": X, "y": [1j, 2]}, "expected numbers or texts in y, got complex128"),
+        ({"X": X, "y": [b"a", b"\xff"]}, "not a whole array y: .*byte 0xff"),
+        ({"X": X, "groups": [1, NAN]}, "series 1: groups holds 'nan', a missing value"),
+        (
+            {"X": np.array([[1], [2, 3]], dtype=object)},
+            "X is an array of objects; save series of uneq",
+        ),
         ({"X": X.astype(str)}, "expected real numbers in X, got <U"),
         ({"X": X[0, 0]}, r"expected X of shape \(series, length, channels\), or .*got \(3,\)"),
         ({"X": X[:0]}, r"expected X of shape .*got \(0, 4, 3\)"),
@@ -159,8 +198,28 @@ def test_npz_targets_for_each_sample_are_asked_there(tmp_path):
             r"expected times of shape \(2, 4\), got \(2, 3",
         ),
         (
+            {"X": X[:, :2], "times": np.array([[0, 1], [2, 1]], np.uint8)},
+            "series 1, sample 1: the time 1 is not later than the one before it, 2",
+        ),
+        (
+            {"X": X[:, :2], "times": [[0, 1], [1.7e9 + 0.5, 1.7e9 + 0.25]]},
+            r"the time 1700000000\.25 is not later than the one before it, 1700000000\.5;",
+        ),
+        (
+            {"X": X[:, :2], "times": [[0, np.inf], [0, 1]]},
+            "series 0, sample 1: expected a finite time, got inf; correct or drop it",
+        ),
+        ({"X": X[:, :2], "times": [[0, NAN], [0, 1]]}, "sample 1: expected a finite time, got nan"),
+        ({"X": X[:, :2], "times": [[0, 1j]] * 2}, "expected real numbers in times, got complex128"),
+        ({"X": X[:, :2], "times": [["0", "1"]] * 2}, "expected real numbers in times, got <U1"),
+        (
+            {"X": X[:, :2], "times": np.array([[0, 1]] * 2, "M8[s]")},
+            r"expected real numbers in times, got datetime64\[s\]; save seconds",
+        ),
+        ({"X": X[0], "lengths": np.array([2**63, 2**63, 4], np.uint64)}, "with the sum 4, got 18"),
+        (
             {"X": X, "times": [[0, 1, 2, 3], [0, 1, 1, 2]]},
-            "series 1: time 1 at step 2 is not later",
+            "series 1, sample 2: the time 1 is not later than the one before it, 1; sort",
         ),
     ],
 )
@@ -174,9 +233,26 @@ def test_bad_npz_targets_are_named(tmp_path):
         ValueError, match=r"expected y of shape \(2,\), \(2, outputs\), or \(2, 4, out"
     ):
         numbers(npz(tmp_path, X=X, y=np.zeros((3, 1))))
+
+
+def test_other_files_named_npz_are_named(tmp_path):
     data = npz(tmp_path, X=X).read_bytes()
-    with pytest.raises(ValueError, match=r"a\.npz: not usable"):
+    with pytest.raises(
+        ValueError, match=r"a\.npz: not a whole npz file: .*; save it again with numpy.savez"
+    ):
         classes(write(tmp_path / "a.npz", data[:-30]))
+    np.save(tmp_path / "a.npy", X)
+    for data, got in [
+        ((tmp_path / "a.npy").read_bytes(), "one array, saved by numpy.save"),
+        ("a text", "another kind of file"),
+        ("", "another kind of file"),
+    ]:
+        with pytest.raises(ValueError, match=rf"a\.npz: expected arrays saved by .*, got {got}"):
+            classes(write(tmp_path / "a.npz", data))
+    with ZipFile(tmp_path / "a.npz", "w") as archive:
+        archive.writestr("X", "a text")
+    with pytest.raises(ValueError, match=r"a\.npz: expected an array X, got bytes"):
+        classes(tmp_path / "a.npz")
 
 
 # --- files and parts ------------------------------------------------------------------------------

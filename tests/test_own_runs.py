@@ -214,7 +214,7 @@ REFUSED = [
             *(f"{i},{t},1,{i % 2}\n" for i in range(9) for t in (1, 0)), head="id,time,x,label\n"
         ),
         [],
-        "a.csv, row 3: the time 0 of '0' is not later than the one before it, 1",
+        "a.csv, row 3, id '0': the time 0 is not later than the one before it, 1",
     ),
 ]
 

@@ -129,11 +129,15 @@ LINE = "imgs/2 sample_1.png 1 1 1.8 6 2.0 5 1.5 2 1\n"
         (lambda _: LINE + "imgs/2 sample_1.png 1", "line 2: expected 11 fields between blanks"),
         (lambda _: LINE + "\n", "line 2: expected 11 fields between blanks .*got ''"),
         (lambda _: "é", "expected lines of plain text or a NumPy file, got byte 0xc3 at 0"),
-        (lambda p: npy(np.array([LINE]), p)[:-9], "a damaged NumPy file"),
-        (lambda p: npy(np.array([LINE]), p)[:40], "a damaged NumPy file"),
+        (lambda p: npy(np.array([LINE]), p)[:-9], "not a whole NumPy file: "),
+        (lambda p: npy(np.array([LINE]), p)[:40], "not a whole NumPy file: "),
         (lambda p: npy(np.array([Boom()]), p), "refused .*asks for builtins.print"),
-        (lambda p: npy(np.array([LINE], dtype=object), p)[:-20], "(damaged|cut short)"),
+        (lambda p: npy(np.array([LINE], dtype=object), p)[:-20], "refused or damaged: "),
+        (lambda p: npy(np.array([LINE]), p).replace(b"}", b"]"), "not a whole NumPy file: "),
+        (lambda p: npy(np.array([LINE]), p)[:-4] + b"\xff" * 4, "the letter 0xffffffff, which Uni"),
+        (lambda p: npy(np.array([b"\xff"]), p), "not a whole NumPy file of texts: .*byte 0xff"),
         (lambda p: npy(np.zeros((2, 2)), p), "line 1: expected 11 fields"),
+        (lambda p: npy(np.zeros((2, 0)), p), "line 1: expected 11 fields"),
     ],
 )
 def test_bad_metadata_is_named(tmp_path, data, message, capsys):
@@ -171,3 +175,39 @@ def test_a_pickle_may_hold_a_number_but_no_code(tmp_path):
     assert load_plain(BytesIO(pickle.dumps(np.float32(1.5), 2)), tmp_path) == 1.5
     with pytest.raises(ValueError, match="refused or damaged"):
         load_plain(BytesIO(pickle.dumps(Boom(), 2)), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        # NumPy would write beyond the array, and end the process.
+        (b"K\x03K\x02\x86", b"K\x72K\x02\x86", "cannot reshape array of size 6"),
+        (b"K\x03K\x02\x86", b"K\x03K\x01\x86", "cannot reshape array of size 6"),
+        (b"O8", b"O9", "an array of the type 'O9'"),
+        (b"O8", b"V8", "an array of the type 'V8'"),
+        # The place of a value in the list of those that come again: 4 GiB for an index alone.
+        (b"q\x00", b"r\xff\xff\xff\x7f", None),
+    ],
+)
+def test_a_pickle_of_objects_is_checked_before_it_is_filled(tmp_path, old, new, message):
+    table = np.array([["a", "b"], ["c", "d"], ["e", "f"]], dtype=object)
+    data = pickle.dumps(table, 2)
+    assert data.count(old) == 1
+    file = BytesIO(data.replace(old, new))
+    if message is None:
+        assert load_plain(file, tmp_path).tolist() == table.tolist()
+        return
+    with pytest.raises(ValueError, match=f"refused or damaged: .*{message}"):
+        load_plain(file, tmp_path)
+
+
+@pytest.mark.parametrize("protocol", range(5))
+@pytest.mark.parametrize(
+    "array",
+    [np.arange(6, dtype=">i4").reshape(2, 3).T, np.array(["é", "bc"]), np.array([b"a", b"bc"]),
+     np.array([[1.5, "a"]], dtype=object), np.array(True)],
+)  # fmt: skip
+def test_a_pickle_of_an_array_is_the_array(tmp_path, array, protocol):
+    read = load_plain(BytesIO(pickle.dumps({"data": array}, protocol)), tmp_path)["data"]
+    assert type(read) is np.ndarray and read.dtype == array.dtype
+    assert read.flags.writeable and np.array_equal(read, array)

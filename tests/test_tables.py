@@ -93,7 +93,7 @@ def test_parquet_is_the_same_table(tmp_path):
         ("id,x\n", "expected at least one row below the column names"),
         (
             "id,time,x\na,12:00,1\n",
-            "row 2: expected a number in the column 'time', got datetime.tim",
+            "row 2: expected a number in the column 'time', got '12:00:00'",
         ),
         ("id,time,x\na,2024-02-30,1\n", "row 2: expected a number in the column 'time', got '2024"),
         ("id,time,x\na,,1\na,2024-02-03,1\n", "row 2: the column 'time' holds no time"),
@@ -106,17 +106,90 @@ def test_parquet_is_the_same_table(tmp_path):
         (CSV.replace("a,11", "a,"), "row 5: the column 'time' holds no time"),
         (
             CSV.replace("a,11", "a,10"),
-            "row 5: the time 10 of 'a' is not later than .*before it, 10",
+            "row 5, id 'a': the time 10 is not later than .*before it, 10; sort",
         ),
         (CSV.replace("8,down", "8,up"), "row 5: expected 'down' in the column 'label', .*got 'up'"),
+        (
+            CSV.replace("8,down", "8,nan"),
+            "row 5: the column 'label' holds 'nan', a missing value; fi",
+        ),
+        (CSV.replace("b,0.5", "?,0.5"), r"row 4: the column 'id' holds '\?', a missing value"),
+        (
+            CSV.replace("a,11", "a,inf"),
+            "row 5, id 'a': expected a finite time, got inf; correct or",
+        ),
+        (
+            "id,time,x\na,1700000000.5,1\na,1700000000.25,1\n",
+            r"the time 1700000000\.25 is not later than the one before it, 1700000000\.5;",
+        ),
+        (
+            "id,time,x\na,2024-02-02,1\na,2024-02-01,1\n",
+            "the time 2024-02-01 is not later than the one before it, 2024-02-02;",
+        ),
+        (CSV.encode("utf-16"), "line 1: byte 1 of the line, 0xff, is not UTF-8; save the file as "),
+        (CSV.encode("utf-16-be"), "line 1: a byte is zero, as in UTF-16 or in a damaged file; sav"),
+        (CSV.encode("utf-16-le"), "line 1: a byte is zero, as in UTF-16 or in a damaged file; sav"),
         (CSV.replace("8,down", "8,"), "row 5: the column 'label' is empty"),
-        (CSV.encode().replace(b"label", b"lab\xe9l"), r"line 1 .* save the file as UTF-8"),
-        (CSV.encode() + b"b,1,\xff,2,up\n", r"line 6 \(byte 5 of the line, 0xff, is not UTF-8"),
+        (
+            CSV.encode().replace(b"label", b"lab\xe9l"),
+            "line 1: byte 24 of the line, 0xe9, is not UTF-8; save the file as UTF-8$",
+        ),
+        (CSV.encode() + b"b,1,\xff,2,up\n", "line 6: byte 5 of the line, 0xff, is not UTF-8"),
     ],
 )
 def test_a_bad_row_is_named(tmp_path, text, message):
     with pytest.raises(ValueError, match=rf"a\.csv.*{message}"):
         classes(write(tmp_path / "a.csv", text))
+
+
+def parquet(folder, **columns):
+    columns = {"id": ["a", "a"], "x": [1.0, 2.0], **columns}
+    pyarrow.parquet.write_table(pa.table(columns), folder / "a.parquet")
+    return folder / "a.parquet"
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"label": [NAN, NAN]}, "row 0: the column 'label' holds nan, a missing value; fill it in"),
+        ({"id": [1.0, NAN]}, "row 1: the column 'id' holds nan, a missing value; fill it in"),
+        ({"id": ["a", None]}, "row 1: the column 'id' is empty; fill it in"),
+        ({"label": [b"\xff", b"a"]}, "the column 'label' is no text: Invalid UTF8"),
+        (
+            {"time": pa.array([5, 3], pa.uint8())},
+            "row 1, id 'a': the time 3 is not later than the one before it, 5",
+        ),
+        ({"time": [0, np.inf]}, "row 1, id 'a': expected a finite time, got inf"),
+        ({"time": [0, NAN]}, "row 1: the column 'time' holds no time"),
+        ({"time": ["1", "2"]}, "row 0: expected a number in the column 'time', got '1'"),
+        (
+            {"time": pa.array([10**18 + 1, 10**18], pa.timestamp("ns"))},
+            r"the time 2001-09-09 01:46:40\.000000000 is not later .*it, 2001.*40\.000000001;",
+        ),
+        (
+            {"x": pa.array([0, 1], pa.timestamp("ns"))},
+            "row 0: expected a number in the column 'x', got '1970-01-01 00:00:00.000000000'",
+        ),
+    ],
+)
+def test_a_bad_row_of_a_parquet_file_is_named(tmp_path, columns, message):
+    with pytest.raises(ValueError, match=rf"a\.parquet.*{message}"):
+        classes(parquet(tmp_path, **columns))
+
+
+def test_large_whole_times_keep_their_gaps(tmp_path):
+    for kind in (pa.int64(), pa.uint64()):
+        times = pa.array([2**60 + 1, 2**60 + 4], kind)
+        assert np.diff(classes(parquet(tmp_path, time=times)).times[0]).tolist() == [3]
+    path = write(tmp_path / "a.csv", f"id,time,x\na,{2**60 + 1},{2**60 + 1}\na,{2**60 + 4},0\n")
+    assert classes(path).times[0].tolist() == [2**60 + 1, 2**60 + 4]
+    assert classes(path).values[0].tolist() == [[2.0**60], [0.0]]
+
+
+def test_durations_are_times_and_bytes_are_texts(tmp_path):
+    time = pa.array([1500, 4000], pa.duration("ms"))
+    series = classes(parquet(tmp_path, time=time, label=[b"up", b"up"]))
+    assert series.times[0].tolist() == [0, 2.5] and series.labels == ("up",)
 
 
 def test_a_truncated_parquet_file_is_named(tmp_path):

@@ -12,7 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from eigenstate.data.array_texts import texts
 from eigenstate.data.base import Splits, Task
+from eigenstate.data.damage import damaged
 from eigenstate.data.images import random_parts
 from eigenstate.data.pickles import load_plain
 from eigenstate.data.places import Wanted, find_folder
@@ -131,7 +133,7 @@ def _lines(path: Path) -> Iterator[Sequence[str]]:
         start = file.read(len(NPY))
         file.seek(0)
         if start == NPY:
-            yield from _rows(_read_npy(path))
+            yield from _rows(path, _read_npy(path))
             return
         if not start:
             raise ValueError(f"{path}: the file is empty; unpack the archive again")
@@ -145,35 +147,35 @@ def _lines(path: Path) -> Iterator[Sequence[str]]:
         yield from (line.split() for line in text.splitlines())
 
 
-def _rows(array: np.ndarray) -> Iterator[Sequence[str]]:
-    """Yield the fields of each row of a table of texts, or of each line of texts with blanks."""
-    texts = [entry.decode() if isinstance(entry, bytes) else str(entry) for entry in array.flat]
+def _rows(path: Path, array: np.ndarray) -> list[list[str]]:
+    """Return the fields of each row of a table of texts, or of each line of texts with blanks."""
+    try:
+        entries = texts(array)
+    except Exception as error:
+        raise damaged(path, "NumPy file of texts", error) from error
     if array.ndim == 2:
         width = array.shape[1]
-        yield from (texts[start : start + width] for start in range(0, len(texts), width))
-    else:
-        yield from (line.split() for text in texts for line in text.splitlines())
+        return [entries[row * width : (row + 1) * width] for row in range(len(array))]
+    return [line.split() for entry in entries for line in entry.splitlines()]
 
 
 def _read_npy(path: Path) -> np.ndarray:
-    try:
-        return np.load(path, allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        reason = error
-    # Either damaged or pickled; a pickle is read by hands that execute nothing.
     with path.open("rb") as file:
         try:
-            version = np.lib.format.read_magic(file)
-            if version != (1, 0):
-                raise ValueError(f"version {version}")
+            # NumPy writes a later version only for columns with names.
+            np.lib.format.read_magic(file)
             shape, _, dtype = np.lib.format.read_array_header_1_0(file)
-        except ValueError:
-            raise ValueError(f"{path}: a damaged NumPy file: {reason}") from None
-        if not dtype.hasobject:
-            raise ValueError(f"{path}: a damaged NumPy file: {reason}; unpack the archive again")
+            if not dtype.hasobject:
+                file.seek(0)
+                return np.load(file, allow_pickle=False)
+        except Exception as error:
+            raise damaged(path, "NumPy file", error) from error
+        # What holds objects is a pickle, which is read by hands that execute nothing.
         array = load_plain(file, path)
     if not isinstance(array, np.ndarray) or array.shape != shape:
-        raise ValueError(f"{path}: expected an array of shape {shape} in the NumPy file")
+        raise ValueError(
+            f"{path}: expected an array of shape {shape} in the NumPy file; unpack the archive again"
+        )
     return array
 
 

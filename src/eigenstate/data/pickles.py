@@ -1,6 +1,12 @@
-"""Pickles of plain values and NumPy arrays, read without executing what they ask for."""
+"""Pickles of plain values and NumPy arrays, read without executing what they ask for.
+
+NumPy fills an array by whatever a pickle says, and a false size then ends the whole process. So
+arrays are first stand-ins that keep what was said, and become arrays once it is checked.
+"""
 
 import pickle
+import re
+from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -8,29 +14,30 @@ import numpy as np
 
 
 def load_plain(file: BinaryIO, path: Path) -> Any:
-    """Load one pickle from `file`: numbers, texts, lists, dictionaries and arrays.
+    """Load one pickle from `file`: numbers, texts and lists of them, an array, or a dictionary.
 
-    Texts of Python 2 become strings. ValueError naming `path`: the pickle asks for anything else,
-    is cut short or is damaged.
+    Arrays may be the values of a dictionary, not deeper. Texts of Python 2 become strings.
+    ValueError naming `path`: the pickle asks for anything else, is cut short or is damaged.
     """
     try:
-        return _ArrayUnpickler(file).load()
-    except pickle.UnpicklingError as error:
-        raise ValueError(f"{path}: refused or damaged: {error}; unpack the archive again") from None
-    # A damaged pickle is a damaged program: it can fail in any of these ways.
-    except (ArithmeticError, AttributeError, EOFError, LookupError, MemoryError, TypeError,
-            ValueError) as error:  # fmt: skip
+        value = _PlainUnpickler(file.read()).load()
+        if isinstance(value, dict):
+            return {name: _finished(entry) for name, entry in value.items()}
+        return _finished(value)
+    # A damaged pickle is a damaged program: it can fail in any way.
+    except Exception as error:
+        reason = f"{error} ({type(error).__name__})"
         raise ValueError(
-            f"{path}: cut short or damaged ({type(error).__name__}: {error}); "
-            "unpack the archive again"
-        ) from None
+            f"{path}: refused or damaged: {reason}; unpack the archive again"
+        ) from error
 
 
-class _ArrayUnpickler(pickle.Unpickler):
+# The unpickler in Python, as the one in C allots memory for any number that a pickle mentions.
+class _PlainUnpickler(pickle._Unpickler):
     """Knows NumPy's arrays and scalars and nothing else."""
 
-    def __init__(self, file: BinaryIO) -> None:
-        super().__init__(file, encoding="latin1")  # which arrays of Python 2 need
+    def __init__(self, data: bytes) -> None:
+        super().__init__(BytesIO(data), encoding="latin1")  # which arrays of Python 2 need
 
     def find_class(self, module: str, name: str) -> Any:
         known = _KNOWN.get((module.replace("numpy._core", "numpy.core"), name))
@@ -39,16 +46,55 @@ class _ArrayUnpickler(pickle.Unpickler):
         return known
 
 
-def _new_array(kind: type, shape: tuple[int, ...], code: str) -> np.ndarray:
+class _Type:
+    """A NumPy type: a kind and a size such as f8, then its byte order."""
+
+    def __init__(self, code: str) -> None:
+        if not re.fullmatch("[biufcSU][0-9]+|O[48]", code):
+            raise ValueError(f"an array of the type {code!r}")
+        self.code, self.order = code, "="
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self.order = state[1]
+
+    def finished(self) -> np.dtype:
+        return np.dtype(self.order + self.code)
+
+
+class _Array:
+    """An array: version, shape, type, whether in Fortran's order, bytes or a list of objects."""
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        _, self.shape, self.type, self.fortran, self.data = state
+
+    def finished(self) -> np.ndarray:
+        if self.type.code.startswith("O"):
+            flat = np.fromiter(self.data, dtype=object, count=len(self.data))
+        else:
+            flat = np.frombuffer(_bytes(self.data), self.type.finished()).copy()
+        return flat.reshape(self.shape, order="F" if self.fortran else "C")
+
+
+def _finished(value: Any) -> Any:
+    return value.finished() if isinstance(value, _Array) else value
+
+
+def _new_type(code: str, align: bool, copy: bool) -> _Type:
+    return _Type(code)
+
+
+def _new_array(kind: type, shape: tuple[int, ...], code: str) -> _Array:
     """Return the empty array that a pickle then fills."""
-    return np.empty(0, dtype="b")
+    return _Array()
 
 
-def _new_scalar(dtype: np.dtype, data: bytes | str) -> Any:
+def _new_scalar(kind: _Type, data: bytes | str) -> Any:
     """Return the number whose bytes these are. ValueError: a scalar that holds an object."""
-    if dtype.hasobject:
-        raise ValueError("a scalar of objects")
-    return np.frombuffer(data.encode("latin1") if isinstance(data, str) else data, dtype)[0]
+    return np.frombuffer(_bytes(data), kind.finished())[0]
+
+
+def _bytes(data: bytes | str) -> bytes:
+    return data.encode("latin1") if isinstance(data, str) else data
 
 
 def _latin1(text: str, encoding: str) -> bytes:
@@ -57,8 +103,8 @@ def _latin1(text: str, encoding: str) -> bytes:
 
 
 _KNOWN = {
-    ("numpy", "ndarray"): np.ndarray,
-    ("numpy", "dtype"): np.dtype,
+    ("numpy", "ndarray"): _Array,
+    ("numpy", "dtype"): _new_type,
     ("numpy.core.multiarray", "_reconstruct"): _new_array,
     ("numpy.core.multiarray", "scalar"): _new_scalar,
     ("_codecs", "encode"): _latin1,

@@ -9,6 +9,8 @@ from types import ModuleType
 
 import numpy as np
 
+from eigenstate.data.damage import damaged
+
 
 def read_gray(path: str | PathLike[str]) -> np.ndarray:
     """Return the picture in `path` as uint8 (height, width); colours become their luminance.
@@ -20,19 +22,17 @@ def read_gray(path: str | PathLike[str]) -> np.ndarray:
     path = Path(path)
     if path.stat().st_size == 0:
         raise ValueError(f"{path}: the file has 0 bytes; unpack the archive again")
-    try:
-        with image.open(path, formats=["PNG"]) as picture:
-            if picture.mode.startswith(("I", "F")):
-                raise ValueError(
-                    f"{path}: expected 8 bits a value, got Pillow's mode {picture.mode!r}; "
-                    "save it as an 8-bit PNG"
-                )
-            return np.array(picture.convert("L"))
-    # Pillow speaks of a broken PNG in all of these.
-    except (OSError, SyntaxError, EOFError, image.DecompressionBombError) as error:
+    with path.open("rb") as file:
+        try:
+            picture = image.open(file, formats=["PNG"])
+            mode, pixels = picture.mode, np.array(picture.convert("L"))
+        except Exception as error:
+            raise damaged(path, "PNG picture", error) from error
+    if mode.startswith(("I", "F")):
         raise ValueError(
-            f"{path}: not a whole PNG picture: {error}; unpack the archive again"
-        ) from None
+            f"{path}: expected 8 bits a value, got Pillow's mode {mode!r}; save it as an 8-bit PNG"
+        )
+    return pixels
 
 
 def write_gray(path: str | PathLike[str], array: np.ndarray) -> None:

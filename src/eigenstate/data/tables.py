@@ -10,7 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from eigenstate.data.array_texts import is_missing
+from eigenstate.data.damage import damaged
 from eigenstate.data.series import Kind, Series
+from eigenstate.data.times import check_rising, digits, exact
+from eigenstate.data.utf8 import first_fault
 
 NULLS = ["", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"]
 
@@ -46,12 +50,12 @@ class _Table:
 def read_table(path: Path, kind: Kind, columns: Columns) -> Series:
     """Read a .csv or .parquet file; a csv has a header and commas.
 
-    Rows of one id are one series, in their order. A time is a number or a date (in seconds). An
-    empty field, ? or NaN is a missing value. A class must be the same in all rows of an id; a
-    regression's label is asked where it stands, and nothing where it is empty.
+    Rows of one id are one series, in their order. A time is a number, or a date or a duration (in
+    seconds). An empty field, ? or NaN is a missing value. A class must be the same in all rows of
+    an id; a regression's label is asked where it stands, and nothing where it is empty.
     ValueError naming file and row (a csv's header is row 1): not a table, a row of another width,
-    a column that is missing or no number, an id or a time that is missing, a time not later than
-    the one before, a class that changes.
+    a column that is missing or no number, an id, a time or a class that is missing, a time that is
+    infinite or not later than the one before, a class that changes.
     """
     texts = [columns.id, columns.group] + [columns.label] * (kind == "classification")
     table = _read_parquet(path) if path.suffix == ".parquet" else _read_csv(path, texts)
@@ -63,9 +67,7 @@ def read_table(path: Path, kind: Kind, columns: Columns) -> Series:
             f"{path}: expected a column {columns.id!r} that says which series a row belongs to, "
             f"got the columns {list(table.columns)}"
         )
-    ids = _texts(table, columns.id)
-    _check_present(table, columns.id, ids)
-    rows = _rows_of(ids)
+    rows = _rows_of(_texts(table, columns.id))
     names = _channels(table, columns)
     values = np.stack([_numbers(table, name) for name in names], axis=1)  # (rows, C)
     groups = _constant(table, rows, columns.group) if columns.group is not None else tuple(rows)
@@ -104,14 +106,12 @@ def _read_csv(path: Path, texts: Sequence[str | None]) -> _Table:
     read = pyarrow.csv.ReadOptions(use_threads=False)
     try:
         table = pyarrow.csv.read_csv(path, read_options=read, convert_options=convert)
-    except pyarrow.ArrowException as error:
-        raise ValueError(f"{path}{_place(path)}: not a table: {error}") from None
-    if any(pyarrow.types.is_binary(kind) for kind in table.schema.types):
-        raise ValueError(f"{path}{_place(path)}: not a table of text")
-    try:
-        return _table(path, 2, table)
-    except UnicodeDecodeError:  # a column's name
-        raise ValueError(f"{path}{_place(path)}: not a table of text") from None
+        names = table.column_names
+    except (pyarrow.ArrowException, UnicodeDecodeError) as error:
+        raise first_fault(path) or ValueError(f"{path}: not a table: {error}") from None
+    if "\0" in "".join(names) or any(map(pyarrow.types.is_binary, table.schema.types)):
+        raise first_fault(path) or ValueError(f"{path}: not a table of text")
+    return _table(path, 2, names, table.columns)
 
 
 def _read_parquet(path: Path) -> _Table:
@@ -119,29 +119,18 @@ def _read_parquet(path: Path) -> _Table:
     try:
         # Not read_table: that reads folders of files, and gives columns to folder names.
         table = pyarrow.parquet.ParquetFile(path).read()
-    except (pyarrow.ArrowException, OSError) as error:
-        raise ValueError(f"{path}: not a whole parquet file: {error}") from None
-    return _table(path, 0, table)
+        table.validate(full=True)  # its texts, which are otherwise decoded where they are used
+        names = table.column_names
+    except Exception as error:
+        raise damaged(path, "parquet file", error, "write it again") from error
+    return _table(path, 0, names, table.columns)
 
 
-def _table(path: Path, first_row: int, table: Any) -> _Table:
-    names = table.column_names
+def _table(path: Path, first_row: int, names: Sequence[str], columns: Sequence[Any]) -> _Table:
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         raise ValueError(f"{path}: the columns {repeated} come more than once; rename them")
-    return _Table(path, first_row, {name: table.column(name) for name in names})
-
-
-def _place(path: Path) -> str:
-    """Return the first line that is not UTF-8, in words; nothing if all are."""
-    with path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
-            try:
-                line.decode("utf-8")
-            except UnicodeDecodeError as error:
-                byte = f"byte {error.start + 1} of the line, 0x{line[error.start]:02x}"
-                return f", line {number} ({byte}, is not UTF-8; save the file as UTF-8)"
-    return ""
+    return _Table(path, first_row, dict(zip(names, columns, strict=True)))
 
 
 def _pyarrow() -> Any:
@@ -185,8 +174,9 @@ def _numbers(table: _Table, name: str) -> np.ndarray:
         return np.full(len(column), np.nan)
     number = pyarrow.types.is_integer(kind) or pyarrow.types.is_floating(kind)
     if number or pyarrow.types.is_boolean(kind) or pyarrow.types.is_decimal(kind):
-        return column.cast(pyarrow.float64()).to_numpy(zero_copy_only=False)
-    values = column.to_pylist()
+        # Unsafe is a whole number that float64 rounds.
+        return column.cast(pyarrow.float64(), safe=False).to_numpy(zero_copy_only=False)
+    values = _spelled(table, name)
     # Numbers to Python alone, such as 1_000, are left if nothing else is.
     bad = [i for i, x in enumerate(values) if not _is_number(x)] or range(len(values))
     row, got = bad[0], values[bad[0]]
@@ -206,22 +196,35 @@ def _is_number(value: Any) -> bool:
     return True
 
 
-def _texts(table: _Table, name: str) -> list[str | None]:
-    values = table.columns[name].to_pylist()
-    return [None if value is None or value == "" else str(value) for value in values]
+def _texts(table: _Table, name: str) -> list[str]:
+    """Return ids, groups or classes as texts. ValueError: one that is missing."""
+    values = _spelled(table, name)
+    for row, value in enumerate(values):
+        if is_missing(value):
+            got = (
+                "is empty" if value is None or value == "" else f"holds {value!r}, a missing value"
+            )
+            raise ValueError(f"{table.at(row)}: the column {name!r} {got}; fill it in every row")
+    return [str(value) for value in values]
 
 
-def _check_present(table: _Table, name: str, values: Sequence[str | None]) -> None:
-    if None in values:
-        row = list(values).index(None)
-        raise ValueError(f"{table.at(row)}: the column {name!r} is empty; fill it in every row")
+def _spelled(table: _Table, name: str) -> list[Any]:
+    """Return a column as values of Python, moments and bytes as texts."""
+    pyarrow, column = _pyarrow(), table.columns[name]
+    kind = column.type
+    if pyarrow.types.is_temporal(kind) or pyarrow.types.is_binary(kind):
+        try:
+            column = column.cast(pyarrow.string())
+        except pyarrow.ArrowException as error:
+            raise ValueError(f"{table.path}: the column {name!r} is no text: {error}") from None
+    return column.to_pylist()
 
 
-def _rows_of(ids: Sequence[str | None]) -> dict[str, np.ndarray]:
+def _rows_of(ids: Sequence[str]) -> dict[str, np.ndarray]:
     """Return the rows of each id, ids in the order in which they first come."""
     rows: dict[str, list[int]] = {}
     for row, name in enumerate(ids):
-        rows.setdefault(str(name), []).append(row)
+        rows.setdefault(name, []).append(row)
     return {name: np.array(where) for name, where in rows.items()}
 
 
@@ -230,7 +233,6 @@ def _constant(table: _Table, rows: dict[str, np.ndarray], name: str) -> tuple[st
     if name not in table.columns:
         raise ValueError(f"{table.path}: expected a column {name!r}, got {list(table.columns)}")
     texts = _texts(table, name)
-    _check_present(table, name, texts)
     for series, where in rows.items():
         for row in where:
             if texts[row] != texts[where[0]]:
@@ -238,22 +240,34 @@ def _constant(table: _Table, rows: dict[str, np.ndarray], name: str) -> tuple[st
                     f"{table.at(int(row))}: expected {texts[where[0]]!r} in the column {name!r}, "
                     f"as in the rows before of {series!r}, got {texts[row]!r}"
                 )
-    return tuple(str(texts[where[0]]) for where in rows.values())
+    return tuple(texts[where[0]] for where in rows.values())
 
 
 def _times(table: _Table, rows: dict[str, np.ndarray], columns: Columns) -> tuple[np.ndarray, ...]:
     times = _seconds(table, columns.time)
-    for row in np.flatnonzero(~np.isfinite(times)):
+    for row in np.flatnonzero(np.isnan(times)):
         raise ValueError(f"{table.at(int(row))}: the column {columns.time!r} holds no time")
     for series, where in rows.items():
-        back = np.flatnonzero(np.diff(times[where]) <= 0)
-        if len(back):
-            row, before = int(where[back[0] + 1]), int(where[back[0]])
-            raise ValueError(
-                f"{table.at(row)}: the time {times[row]:g} of {series!r} is not later than the one "
-                f"before it, {times[before]:g}; sort the rows and drop repeated ones"
-            )
+        _check_rising(table, columns, times, series, where)
     return tuple(times[where] for where in rows.values())
+
+
+def _check_rising(
+    table: _Table, columns: Columns, times: np.ndarray, series: str, where: np.ndarray
+) -> None:
+    """Check the times of one series, the rows `where`; a message spells a date as a date."""
+    pyarrow, column = _pyarrow(), table.columns[columns.time]
+
+    def at(k: int) -> str:
+        return f"{table.at(int(where[k]))}, {columns.id} {series!r}"
+
+    def said(k: int) -> str:
+        row = int(where[k])
+        if pyarrow.types.is_timestamp(column.type) or pyarrow.types.is_date(column.type):
+            return column.slice(row, 1).cast(pyarrow.string())[0].as_py()
+        return digits(times, row)
+
+    check_rising(times[where], at, said)
 
 
 def _seconds(table: _Table, name: str) -> np.ndarray:
@@ -261,10 +275,12 @@ def _seconds(table: _Table, name: str) -> np.ndarray:
     pyarrow, column = _pyarrow(), table.columns[name]
     if pyarrow.types.is_date(column.type):
         column = column.cast(pyarrow.timestamp("ms"))
-    if not pyarrow.types.is_timestamp(column.type):
+    if pyarrow.types.is_integer(column.type) and not column.null_count:
+        return exact(column.to_numpy())
+    if not pyarrow.types.is_timestamp(column.type) and not pyarrow.types.is_duration(column.type):
         return _numbers(table, name)
     ticks = {"s": 1, "ms": 1e3, "us": 1e6, "ns": 1e9}[column.type.unit]
     whole = column.cast(pyarrow.int64())
     # Subtracted as whole numbers: nanoseconds since 1970 do not fit a float.
     since = pyarrow.compute.subtract(whole, pyarrow.compute.min(whole))
-    return since.cast(pyarrow.float64()).to_numpy(zero_copy_only=False) / ticks
+    return since.cast(pyarrow.float64(), safe=False).to_numpy(zero_copy_only=False) / ticks

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from eigenstate.data.array_texts import is_missing
 from eigenstate.data.series import Kind, Series
 
 MISSING = ("?", "nan")
@@ -41,10 +42,7 @@ def read_ts(path: Path, kind: Kind) -> Series:
                 f"{where}: expected {values[0].shape[1]} channels between colons, as in the "
                 f"series before, got {series.shape[1]}"
             )
-        if header.classes and label not in header.classes:
-            raise ValueError(
-                f"{where}: the label {label!r} is not among the @classLabel {header.classes}"
-            )
+        header.check_label(where, label)
         values.append(series)
         labels.append(label)
         names.append(where)
@@ -79,7 +77,11 @@ class _Header:
         """Take in one line; True at @data, after which the series begin."""
         if not line.startswith("@"):
             raise ValueError(f"{where}: expected a line that starts with @ before @data")
-        tag, *words = line[1:].split()
+        tag, *words = line[1:].split() or [""]
+        if not tag:
+            raise ValueError(
+                f"{where}: expected a word after @, such as @data; the file may be cut short"
+            )
         self.tags[tag.lower()] = words[0].lower() if words else ""
         if tag.lower() == "classlabel":
             self.classes = words[1:]
@@ -94,6 +96,14 @@ class _Header:
         tag = "classlabel" if kind == "classification" else "targetlabel"
         if self.labelled and self.tags.get(tag) != "true":
             raise ValueError(f"{where}: the labels of this file are not those of a {kind}")
+
+    def check_label(self, where: str, label: str) -> None:
+        if self.classes and label not in self.classes:
+            raise ValueError(
+                f"{where}: the label {label!r} is not among the @classLabel {self.classes}"
+            )
+        if self.tags.get("classlabel") == "true" and is_missing(label):
+            raise ValueError(f"{where}: the label {label!r} is a missing value; fill it in")
 
 
 def _lines(path: Path) -> "list[tuple[int, str]]":

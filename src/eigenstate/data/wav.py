@@ -1,13 +1,14 @@
 """Mono wav recordings. The one door to SciPy, opened only when sound is read, resampled or
 written."""
 
-import struct
 import warnings
 from os import PathLike
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
+
+from eigenstate.data.damage import damaged
 
 
 def read(path: str | PathLike[str]) -> tuple[int, np.ndarray]:
@@ -21,17 +22,14 @@ def read(path: str | PathLike[str]) -> tuple[int, np.ndarray]:
     path = Path(path)
     if path.stat().st_size == 0:
         raise ValueError(f"{path}: the file has 0 bytes; unpack the archive again")
-    try:
-        with warnings.catch_warnings():
-            # SciPy only warns of a file that ends early; chunks it does not know do no harm.
-            warnings.simplefilter("error", wavfile.WavFileWarning)
-            warnings.filterwarnings("ignore", "Chunk", wavfile.WavFileWarning)
-            rate, samples = wavfile.read(path)
-    # SciPy trusts the header, so a broken one ends in any of these.
-    except (OSError, EOFError, ValueError, struct.error, wavfile.WavFileWarning) as error:
-        raise ValueError(
-            f"{path}: not a whole wav file: {error}; unpack the archive again"
-        ) from None
+    with path.open("rb") as file, warnings.catch_warnings():
+        # SciPy only warns of a file that ends early; chunks it does not know do no harm.
+        warnings.simplefilter("error", wavfile.WavFileWarning)
+        warnings.filterwarnings("ignore", "Chunk", wavfile.WavFileWarning)
+        try:
+            rate, samples = wavfile.read(file)
+        except Exception as error:
+            raise damaged(path, "wav file", error) from error
     if samples.ndim != 1:
         raise ValueError(
             f"{path}: expected one channel, got {samples.shape[1]}; mix it down to mono"
