@@ -1,4 +1,4 @@
-"""Epochs that end after so many steps, and what is measured of a run's speed and memory."""
+"""Epochs of so many steps, and what is measured of a run's speed and memory."""
 
 import json
 
@@ -7,6 +7,7 @@ import pytest
 import torch
 from run_cases import assert_same_weights, at_step, started
 
+from eigenstate.training.batches import ShuffledLoader
 from eigenstate.training.fit import train
 from eigenstate.training.machine import PeakMemory
 from eigenstate.training.runs import Run
@@ -29,10 +30,10 @@ def test_a_short_epoch_is_the_start_of_a_long_one(tmp_path):
     assert orders == [[0, 1, 2, 3], [0, 1, 2, 3, 4, 5]]
 
 
-@pytest.mark.parametrize("step", [1, 2, 3])
-def test_a_run_of_short_epochs_goes_on_bit_for_bit(tmp_path, monkeypatch, step):
+@pytest.mark.parametrize(("step", "steps"), [(1, 2), (2, 2), (3, 2), (4, 5), (8, 5)])
+def test_a_run_of_such_epochs_goes_on_bit_for_bit(tmp_path, monkeypatch, step, steps):
     monkeypatch.setattr("eigenstate.training.log.SAVE_EVERY", 0.0)
-    whole = started(tmp_path / "whole", epoch_steps=2)
+    whole = started(tmp_path / "whole", epoch_steps=steps)
     train(whole, progress=False)
 
     class Killed(Exception):
@@ -41,22 +42,40 @@ def test_a_run_of_short_epochs_goes_on_bit_for_bit(tmp_path, monkeypatch, step):
     def kill(_):
         raise Killed
 
-    run = started(tmp_path / "run", epoch_steps=2)
+    run = started(tmp_path / "run", epoch_steps=steps)
     with monkeypatch.context() as patch:
         at_step(patch, step, kill)
         with pytest.raises(Killed):
             train(run, progress=False)
-    assert load_trained(run).epoch == step // 2
+    assert load_trained(run).epoch == step // steps
     train(Run.open(run.folder), progress=False)
     assert_same_weights(run, whole)
 
 
-def test_more_steps_than_there_are_change_nothing(tmp_path):
-    runs = [started(tmp_path / str(steps), epoch_steps=steps) for steps in (3, 99, None)]
+def test_as_many_steps_as_a_pass_has_change_nothing(tmp_path):
+    runs = [started(tmp_path / str(steps), epoch_steps=steps) for steps in (3, None)]
     for run in runs:
         train(run, progress=False)
-    assert_same_weights(runs[0], runs[2])
-    assert_same_weights(runs[1], runs[2])
+    assert_same_weights(*runs)
+
+
+@pytest.mark.parametrize("size", [1, 3, 4, 7, 8, 10])
+@pytest.mark.parametrize("drop_last", [False, True])
+@pytest.mark.parametrize("by_length", [False, True])
+def test_more_steps_than_a_pass_has_are_several_passes(size, drop_last, by_length):
+    """All batches are full, and no sequence is ahead of another by more than one pass."""
+    data = list(range(size))
+    lengths = torch.arange(size) % 3 if by_length else None
+    loader = ShuffledLoader(
+        data, 4, seed=0, drop_last=drop_last, collate=torch.tensor, steps=9, lengths=lengths
+    )
+    assert len(loader) == 9
+    batches = list(loader)
+    assert [len(batch) for batch in batches] == [4] * 9
+    counts = torch.cat(batches).bincount(minlength=size)
+    assert counts.max() - counts.min() <= 1
+    loader.order.set_epoch(1)
+    assert size < 4 or not torch.equal(torch.stack(batches), torch.stack(list(loader)))
 
 
 def test_no_step_is_refused(tmp_path):

@@ -26,15 +26,22 @@ def derived_seed(seed: int, purpose: int, index: int) -> int:
 class EpochSampler(Sampler[int]):
     """A new order of `size` samples for every epoch, a function of (seed, epoch).
 
-    A resumed run therefore sees the batches that an uninterrupted one would have seen; the trainer
+    An epoch that draws more of them begins the next pass, in another order. A resumed run therefore sees the batches that an uninterrupted one would have seen; the trainer
     calls `set_epoch` by itself. `start` is where in the order to begin. With `lengths`, samples
     that would fall into the next `ALIKE` batches are dealt out to them by length.
     """
 
     def __init__(
-        self, size: int, seed: int, *, lengths: Tensor | None = None, batch_size: int = 1
+        self,
+        size: int,
+        seed: int,
+        *,
+        drawn: int | None = None,
+        lengths: Tensor | None = None,
+        batch_size: int = 1,
     ) -> None:
         self.size = size
+        self.drawn = size if drawn is None else drawn
         self.seed = seed
         self.lengths = lengths
         self.batch_size = batch_size
@@ -46,7 +53,9 @@ class EpochSampler(Sampler[int]):
 
     def __iter__(self) -> Iterator[int]:
         generator = torch.Generator().manual_seed(derived_seed(self.seed, ORDER, self.epoch))
-        order = torch.randperm(self.size, generator=generator)
+        passes = -(-self.drawn // self.size)
+        order = [torch.randperm(self.size, generator=generator) for _ in range(passes)]
+        order = torch.cat(order)[: self.drawn]
         if self.lengths is not None:
             order = self._by_length(order, self.lengths, generator)
         return iter(order[self.start :].tolist())
@@ -63,15 +72,16 @@ class EpochSampler(Sampler[int]):
         return torch.cat([*(batches[i] for i in shuffled), order[full:]])
 
     def __len__(self) -> int:
-        return self.size
+        return self.drawn
 
 
 class ShuffledLoader(DataLoader):
     """Batches in a new order every epoch, which can go on in the middle of one.
 
     Its state is the number of batches of the epoch that it has handed out; the trainer keeps it in
-    the checkpoint. `most` batches end an epoch, if it has more. With the `lengths` of all sequences
-    those of about one length share a batch, which then has few pads.
+    the checkpoint. An epoch is one pass over the data, or so many `steps`, be they a part of a pass
+    or several. With the `lengths` of all sequences those of about one length share a batch, which
+    then has few pads.
     """
 
     def __init__(
@@ -82,11 +92,18 @@ class ShuffledLoader(DataLoader):
         seed: int,
         drop_last: bool,
         collate: "Collate",
-        most: int | None = None,
+        steps: int | None = None,
         lengths: Tensor | None = None,
     ) -> None:
-        self.most = most
-        self.order = EpochSampler(len(data), seed, lengths=lengths, batch_size=batch_size)
+        in_a_pass = len(data) // batch_size if drop_last else -(-len(data) // batch_size)
+        self.steps = in_a_pass if steps is None else steps
+        self.order = EpochSampler(
+            len(data),
+            seed,
+            drawn=self.steps * batch_size if self.steps > in_a_pass else None,
+            lengths=lengths,
+            batch_size=batch_size,
+        )
         self.done = 0
         super().__init__(
             data,  # pyright: ignore[reportArgumentType]  (torch asks for its own class)
@@ -97,8 +114,7 @@ class ShuffledLoader(DataLoader):
         )
 
     def __len__(self) -> int:
-        batches = super().__len__()
-        return batches if self.most is None else min(batches, self.most)
+        return self.steps
 
     def state_dict(self) -> dict[str, int]:
         return {"done": self.done}

@@ -63,7 +63,7 @@ class TrainingSettings:
 
     epochs: int = field(default=60, metadata=told("passes over the training set", "N"))
     epoch_steps: int | None = field(
-        default=None, metadata=told("end an epoch after so many steps; the next has others", "N")
+        default=None, metadata=told("steps of an epoch, parts of a pass or several (one pass)", "N")
     )
     batch_size: int = field(default=32, metadata=told("sequences a step", "N"))
     lr: float = field(default=4e-3, metadata=told("highest learning rate", "LR"))

@@ -33,7 +33,7 @@ class SplitsModule(pl.LightningDataModule):
             training.batch_size,
             seed=self.settings.seed,
             drop_last=training.drop_last,
-            most=training.epoch_steps,
+            steps=training.epoch_steps,
             lengths=lengths_known(data) if training.by_length else None,
             collate=Collate(data, task=self.task, model=self.settings.model),
         )
