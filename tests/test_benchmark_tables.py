@@ -76,6 +76,7 @@ def test_a_bar_is_on_the_mean_of_all_seeds(tmp_path, figures, bar, words):
     ("bar", "seeds", "words"),
     [
         ({"drop_at_most": 0.02}, 2, "drop ≤ 2 points: met"),
+        ({"drop_at_most": 0.015}, 2, "drop ≤ 1.5 points: met"),
         ({"drop_at_most": 0.01}, 2, "drop ≤ 1 points: missed"),
         ({"drop_at_least": 0.01}, 2, "drop ≥ 1 points: met"),
         ({"drop_at_least": 0.1}, 2, "drop ≥ 10 points: missed"),

@@ -52,6 +52,22 @@ def test_a_run_stops_in_one_line_and_goes_on(tmp_path, monkeypatch, capsys, whol
     assert run.picture.stat().st_size == whole.picture.stat().st_size
 
 
+def test_a_folder_that_cannot_be_written_to_any_more(tmp_path, monkeypatch, capsys):
+    """As on a disk that is mounted again for reading only: the clean-up fails as well."""
+    run = started(tmp_path / "run")
+    (run.folder / ".left.tmp").touch()
+
+    def refuse(*_, **__):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", refuse)
+        patch.setattr("pathlib.Path.unlink", refuse)
+        assert main(["train", "--resume", str(run.folder)]) == 1
+    said = capsys.readouterr().err
+    assert "metrics.csv: could not be written: Read-only file system; choose a place" in said
+
+
 def test_a_picture_without_room_is_left_out(tmp_path, monkeypatch, capsys):
     run = started(tmp_path / "run")
     with monkeypatch.context() as patch:

@@ -78,6 +78,15 @@ def test_saving_replaces_what_was_there(tmp_path):
     assert_same(second, es.Classifier.from_pretrained(tmp_path / "a" / "b"))
 
 
+def test_a_model_saved_before_blocks_could_lack_a_skip_has_one(tmp_path, monkeypatch):
+    model = MODELS["classifier"]()
+    config = {name: value for name, value in model.config.items() if name != "skip"}
+    with monkeypatch.context() as patch:
+        patch.setattr(es.Classifier, "config", property(lambda _: config))
+        model.save_pretrained(tmp_path)
+    assert_same(model, es.Classifier.from_pretrained(tmp_path))
+
+
 # --- what cannot be loaded ------------------------------------------------------------------------
 
 

@@ -1,5 +1,6 @@
 """Files that are either the old one or the new one, whole: never half of either."""
 
+import contextlib
 import errno
 import json
 import os
@@ -13,12 +14,12 @@ class CheckpointError(RuntimeError):
 
 
 class WriteError(OSError):
-    """A file that could not be written; names it, the reason, and what to do about a full disk."""
+    """A file that could not be written; names it, the reason, and what to do."""
 
     def __str__(self) -> str:
         full = self.errno in (errno.ENOSPC, errno.EDQUOT)
-        advice = "; make room on its disk" if full else ""
-        return f"{self.filename}: could not be written: {self.strerror}{advice}"
+        advice = "make room on its disk" if full else "choose a place that can be written to"
+        return f"{self.filename}: could not be written: {self.strerror}; {advice}"
 
 
 def replace_file(path: Path, write: Callable[[BinaryIO], Any]) -> None:
@@ -35,7 +36,8 @@ def replace_file(path: Path, write: Callable[[BinaryIO], Any]) -> None:
             os.fsync(file.fileno())
         os.replace(temporary, path)
     except BaseException as error:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # what hindered the writing may hinder this
+            temporary.unlink()
         if isinstance(error, OSError):
             reason = error.strerror or str(error)
             raise WriteError(error.errno, reason, str(path)) from error
@@ -54,9 +56,10 @@ def replace_json(path: Path, values: Mapping[str, Any]) -> None:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove what killed writers left behind in `folder`."""
+    """Remove what killed writers left behind in `folder`, where that may be written to."""
     for leftover in folder.glob(".*.tmp"):
-        leftover.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            leftover.unlink()
 
 
 def _sync_folder(folder: Path) -> None:

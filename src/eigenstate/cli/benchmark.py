@@ -87,7 +87,7 @@ class _Campaign:
 
     def _carry_out(self, job: Any) -> bool:
         """Do one run and write the tables; say why and go on with the others if it fails."""
-        from eigenstate.files import CheckpointError
+        from eigenstate.files import CheckpointError, WriteError
         from eigenstate.training.campaign import carry_out
         from eigenstate.training.finite import NonFiniteError
         from eigenstate.training.runs import RunError
@@ -95,6 +95,9 @@ class _Campaign:
         try:
             carry_out(job)
         except (NonFiniteError, RunError, CheckpointError, ImportError) as error:
+            self._say(f"eigenstate benchmark: {job.name}: failed: {error}")
+            return False
+        except WriteError as error:
             self._say(f"eigenstate benchmark: {job.name}: failed: {error}")
             return False
         except OSError as error:
@@ -113,8 +116,7 @@ class _Campaign:
         except RunError as error:
             raise UsageError(str(error)) from None
         except OSError as error:
-            place = error.filename or self.out
-            raise UsageError(f"{place}: the results cannot be written: {error.strerror}") from None
+            raise UsageError(f"the results are not written: {error}") from None
 
     def _say_what_is_kept(self, job: Any) -> None:
         done = sum(job.state == "finished" for job in self.jobs)

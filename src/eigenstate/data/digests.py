@@ -9,6 +9,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,15 +24,16 @@ RECENT = 2_000_000_000  # ns
 
 def content_digest(sources: Sequence[Path], root: Path) -> str:
     """Return a digest of the files' names, relative to `root`, and of every byte they hold."""
+    begun = time.time_ns()
     known_by = _outside(sources, root)
     remembered = cache_folder() / "digests" / known_by
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, ValueError):
         digest = remembered.read_text(encoding="ascii")
-        if len(digest) == len(known_by):
+        if re.fullmatch("[0-9a-f]{64}", digest):
             return digest
     digest = _inside(sources, root)
     newest = max((os.stat(path).st_ctime_ns for path in sources), default=0)
-    if newest < time.time_ns() - RECENT and _outside(sources, root) == known_by:
+    if newest < begun - RECENT and _outside(sources, root) == known_by:
         with contextlib.suppress(OSError):  # then it is read again the next time
             remembered.parent.mkdir(parents=True, exist_ok=True)
             replace_text(remembered, digest)

@@ -12,6 +12,7 @@ import os
 import shutil
 import struct
 import sys
+import tempfile
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -52,19 +53,28 @@ def prepared(
     `make` appends rows to named arrays and returns notes that JSON can hold. `settings` are plain
     values that change whenever `make` would write something else; `root` is the folder that the
     sources' names are relative to. A damaged folder is said on stderr and made again.
-    OSError: the arrays could not be written, with the place and the reason.
+    OSError: the arrays could not be written, with the place and the reason. ValueError: a source
+    changed while it was read.
     """
+    sources = list(sources)
     told = json.dumps([FORMAT, {"name": name, **settings}], sort_keys=True)
-    key = hashlib.sha256((told + content_digest(list(sources), root)).encode()).hexdigest()
+    content = content_digest(sources, root)
+    key = hashlib.sha256((told + content).encode()).hexdigest()
     folder = cache_folder() / f"{name}-{key[:20]}"
     if folder.exists():
         try:
             return _read(folder)
-        except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
+        except (OSError, ValueError, LookupError, TypeError, AttributeError, EOFError) as error:
             print(f"{folder}: unusable ({error}); preparing it again", file=sys.stderr)
-        with _storing(folder.parent):
-            shutil.rmtree(folder)
-    _write(folder, make)
+        _remove(folder)
+
+    def unchanged(writer: ArrayWriter) -> Mapping[str, Any]:
+        notes = make(writer)
+        if content_digest(sources, root) != content:
+            raise ValueError(f"{root}: a file changed while it was read; start again")
+        return notes
+
+    _write(folder, unchanged)
     return _read(folder)
 
 
@@ -167,17 +177,31 @@ def _read(folder: Path) -> Prepared:
 
 
 def _write(folder: Path, make: Callable[[ArrayWriter], Mapping[str, Any]]) -> None:
-    temporary = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
+    with _storing(folder.parent):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        temporary = _new_temporary(folder)
+        _remove_leftovers(folder.parent)
     try:
-        with _storing(folder.parent):
-            temporary.mkdir(parents=True)
-            _remove_leftovers(folder.parent)
         with ArrayWriter(temporary) as writer:
             writer.finish(make(writer))
         with _storing(folder.parent):
             _put_in_place(temporary, folder)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _new_temporary(folder: Path) -> Path:
+    """Make a folder that no other process has, here or on a machine that shares the disk."""
+    return Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".tmp", dir=folder.parent))
+
+
+def _remove(folder: Path) -> None:
+    """Remove a damaged folder, unless another process has just done so."""
+    with _storing(folder.parent):
+        aside = _new_temporary(folder)
+        with contextlib.suppress(FileNotFoundError):
+            os.rename(folder, aside / "damaged")
+        shutil.rmtree(aside)
 
 
 @contextlib.contextmanager

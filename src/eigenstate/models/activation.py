@@ -1,4 +1,4 @@
-"""What stands between a layer and its skip connection: GELU, and the published gates."""
+"""What follows the layer of a block: GELU, and the published gates."""
 
 import torch
 from torch import Tensor, nn

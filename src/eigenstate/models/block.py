@@ -1,4 +1,4 @@
-"""One residual block around a sequence layer."""
+"""One block around a sequence layer, residual or not."""
 
 from torch import Tensor, nn
 

@@ -12,8 +12,8 @@ class SequenceBatchNorm(nn.Module):
     y = (x - mean) / sqrt(variance + eps) * weight + bias; x, y (B, L, H) or, in evaluation, (B, H).
     In training, mean and variance (biased) are those of the samples before each row's own
     `lengths`, and move the running ones by `momentum` (0.05 here is 0.95 in the official code of
-    the S5 paper, whose running variance is biased too). In evaluation the running ones are used, which a cast to
-    16 bits leaves in float32: a small share of a new batch would be rounded away.
+    the S5 paper, whose running variance is biased too). In evaluation the running ones are used,
+    which a cast to 16 bits leaves in float32: a small share of a new batch would be rounded away.
     ValueError: training on a single sample in time, (B, H), or on no valid sample at all.
     """
 

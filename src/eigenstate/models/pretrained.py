@@ -13,6 +13,8 @@ from torch import Tensor, nn
 from eigenstate.files import CheckpointError, replace_file, replace_json
 
 FORMAT_VERSION = 1
+# Settings that came after the first files of this format were written, as they were before.
+LATER = {"skip": True}
 WEIGHTS, CONFIG = "model.safetensors", "config.json"
 REAL = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 
@@ -82,7 +84,7 @@ class Pretrained(nn.Module):
                 "with the class that saved it"
             )
         try:
-            model = cls.from_config(config)
+            model = cls.from_config(LATER | config)
         except (ValueError, TypeError) as error:
             raise CheckpointError(f"{folder / CONFIG}: {error}") from None
         _check_fit(model, tensors, folder / WEIGHTS)

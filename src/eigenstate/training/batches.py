@@ -26,9 +26,11 @@ def derived_seed(seed: int, purpose: int, index: int) -> int:
 class EpochSampler(Sampler[int]):
     """A new order of `size` samples for every epoch, a function of (seed, epoch).
 
-    An epoch that draws more of them begins the next pass, in another order. A resumed run therefore sees the batches that an uninterrupted one would have seen; the trainer
-    calls `set_epoch` by itself. `start` is where in the order to begin. With `lengths`, samples
-    that would fall into the next `ALIKE` batches are dealt out to them by length.
+    An epoch that draws more of them goes on with the next pass, in another order; a batch between
+    two passes may hold a sample twice. A resumed run sees the batches that an uninterrupted one
+    would have seen; the trainer calls `set_epoch` by itself. `start` is where in the order to
+    begin. With `lengths`, samples that would fall into the next `ALIKE` batches are dealt out to
+    them by length.
     """
 
     def __init__(

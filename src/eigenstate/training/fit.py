@@ -52,9 +52,11 @@ def train(run: Run, splits: Splits | None = None, *, progress: bool = True) -> d
 
     A run that has a checkpoint goes on from it and ends as if it had never stopped. Test figures
     are those of the last epoch, or of the epoch best on validation data if settings say so.
-    `splits` are the data of the run's task, where they are in memory already. The global random state is left as it was.
+    `splits` are the data of the run's task, where they are in memory already. The global random
+    state is left as it was.
     Interrupted: Ctrl-C or SIGTERM. NonFiniteError: a loss, gradient or parameter was not finite.
-    RunError, CheckpointError: the run folder cannot be used. WriteError: the disk is full.
+    RunError, CheckpointError: the run folder cannot be used. WriteError: a file could not be
+    written.
     """
     s, memory = run.settings, PeakMemory()
     checkpoint = run.checkpoint if run.checkpoint.exists() else None

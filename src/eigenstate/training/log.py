@@ -20,10 +20,10 @@ class EpochLog(pl.Callback):
     """Appends a row to metrics.csv and replaces checkpoint.pt, which holds the rows as well.
 
     The checkpoint also holds what the inputs were standardised by, and what the epoch's mean loss
-    is made of. `rates` are the tokens (samples that are no pads) learnt from in a second, epoch by epoch.
-    An epoch that takes long is saved every minute, too. The best epoch on what is
-    watched is in best.pt, if such a one is to be judged. Parameters that are not finite are never
-    saved: the run stops instead, and the checkpoint before them stays.
+    is made of. `rates` are the tokens (samples that are no pads) learnt from in a second, epoch by
+    epoch. An epoch that takes long is saved every minute, too. The best epoch on what is watched is
+    in best.pt, if such a one is to be judged. Parameters that are not finite are never saved: the
+    run stops instead, and the checkpoint before them stays.
     """
 
     def __init__(self, run: Run, standardizer: Standardizer | None) -> None:

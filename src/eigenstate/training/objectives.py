@@ -19,8 +19,9 @@ from eigenstate.ops.steps import mask
 class Objective:
     """`loss` and `figure` of a model's output on a batch, both means over what it asks for.
 
-    `weight` counts that: sequences with a class, or samples with a target. `name` is what metrics.csv calls the figure, `words` what people call it and `unit` how the
-    loss is measured; `sign` is 1 where a higher figure is better, else -1.
+    `weight` counts that: sequences with a class, or samples with a target. `name` is what
+    metrics.csv calls the figure, `words` what people call it and `unit` how the loss is measured;
+    `sign` is 1 where a higher figure is better, else -1.
     """
 
     loss: Callable[[Any, Batch], Tensor]

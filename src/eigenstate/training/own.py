@@ -15,8 +15,6 @@ from eigenstate.training.config import RunSettings
 from eigenstate.training.own_facts import OwnData, facts_of, keep_facts
 from eigenstate.training.runs import Run
 
-# A column that is looked for nowhere: a prediction does not look at labels.
-NO_LABEL = ""
 NO_TABLES = (".ts", ".npz")
 
 
@@ -55,13 +53,12 @@ def read_new(run: Run, path: Path, *, labelled: bool) -> tuple[Series, TimedSequ
     own, kind = facts_of(run), OWN[run.settings.task]
     given = _columns(run.settings)
     columns = dataclasses.replace(given, group=None, channels=own.preparation.channels)
-    if not labelled:
-        columns = dataclasses.replace(columns, label=NO_LABEL)
     with _naming(path):
         if path.is_dir():
-            series = read_own_parts(path, kind=kind, seed=0, columns=columns)[1]
+            parts = read_own_parts(path, kind=kind, seed=0, columns=columns, labelled=labelled)
+            series = parts[1]
         else:
-            series = read_own(path, kind=kind, columns=columns)
+            series = read_own(path, kind=kind, columns=columns, labelled=labelled)
         if labelled:
             _check_labelled(series, columns)
         return series, own.apply(series, labelled=labelled)

@@ -130,6 +130,7 @@ def _bar(limit: float | None, at: str, of: str = "figure") -> dict[str, Any] | N
 def _is_met(bar: dict[str, Any], value: float | None) -> bool | None:
     if value is None:
         return None
+    value = round(value, 9)  # 0.91 - 0.89 is a little more than 0.02
     return value >= bar["limit"] if bar["at"] == "least" else value <= bar["limit"]
 
 
