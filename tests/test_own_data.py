@@ -135,6 +135,8 @@ def test_npz_files_are_stacked_or_one_after_another(tmp_path):
         (np.uint8, [3, 200]),
         (np.int64, [2**60, 2**60 + 1]),
         (np.uint64, [2**60, 2**60 + 1]),
+        (np.uint64, [2**64 - 2, 2**64 - 1]),
+        (np.int64, [-(2**62), 2**62 - 1]),
         (bool, [0, 1]),
         (np.float32, [-1.5, 2.5]),
     ],
@@ -177,7 +179,7 @@ def test_npz_targets_for_each_sample_are_asked_there(tmp_path):
         ({"X": X * 1j}, "expected real numbers in X, got complex128"),
         ({"X": X, "y": np.array(["a", None])}, r"y is an array of objects; .* y\.astype\(str\)"),
         ({"X": X, "y": [1, NAN]}, "series 1: y holds 'nan', a missing value; fill it in"),
-        ({"X": X, "y": ["", "a"]}, "series 0: y holds '', a missing value; fill it in"),
+        ({"X": X, "y": ["", "a"]}, "series 0: y is empty; fill it in"),
         ({"X": X, "y": [1j, 2]}, "expected numbers or texts in y, got complex128"),
         ({"X": X, "y": [b"a", b"\xff"]}, "not a whole array y: .*byte 0xff"),
         ({"X": X, "groups": [1, NAN]}, "series 1: groups holds 'nan', a missing value"),
@@ -190,7 +192,8 @@ def test_npz_targets_for_each_sample_are_asked_there(tmp_path):
         ({"X": X[:0]}, r"expected X of shape .*got \(0, 4, 3\)"),
         ({"X": X, "lengths": [4, 5]}, "expected 2 lengths of at most 4"),
         ({"X": X, "lengths": [4, 0]}, "expected lengths of at least 1"),
-        ({"X": X[0], "lengths": [4, 2]}, "expected lengths with the sum 4, got 6"),
+        ({"X": X[0], "lengths": [4, 2]}, "expected lengths with the sum 4, got 6$"),
+        ({"X": X[0], "lengths": [3, 2, 1, 1]}, r"sum 4, got 7; padded .* as X\[:, :, None\]"),
         ({"X": X, "y": [1, 2, 3]}, r"expected y of shape \(2,\), got \(3,\)"),
         ({"X": X, "groups": [1]}, r"expected groups of shape \(2,\), got \(1,\)"),
         (
@@ -208,6 +211,10 @@ def test_npz_targets_for_each_sample_are_asked_there(tmp_path):
         (
             {"X": X[:, :2], "times": [[0, np.inf], [0, 1]]},
             "series 0, sample 1: expected a finite time, got inf; correct or drop it",
+        ),
+        (
+            {"X": X[:, :2], "times": np.array([[0, 2**63]] * 2, np.uint64)},
+            "series 0: times from 0 to 9223372036854775808 are too large to be subtracted",
         ),
         ({"X": X[:, :2], "times": [[0, NAN], [0, 1]]}, "sample 1: expected a finite time, got nan"),
         ({"X": X[:, :2], "times": [[0, 1j]] * 2}, "expected real numbers in times, got complex128"),

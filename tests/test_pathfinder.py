@@ -131,8 +131,11 @@ LINE = "imgs/2 sample_1.png 1 1 1.8 6 2.0 5 1.5 2 1\n"
         (lambda _: "é", "expected lines of plain text or a NumPy file, got byte 0xc3 at 0"),
         (lambda p: npy(np.array([LINE]), p)[:-9], "not a whole NumPy file: "),
         (lambda p: npy(np.array([LINE]), p)[:40], "not a whole NumPy file: "),
-        (lambda p: npy(np.array([Boom()]), p), "refused .*asks for builtins.print"),
-        (lambda p: npy(np.array([LINE], dtype=object), p)[:-20], "refused or damaged: "),
+        (lambda p: npy(np.array([Boom()]), p), "not a whole pickle .*asks for builtins.print"),
+        (
+            lambda p: npy(np.array([LINE], dtype=object), p)[:-20],
+            "not a whole pickle of plain values: ",
+        ),
         (lambda p: npy(np.array([LINE]), p).replace(b"}", b"]"), "not a whole NumPy file: "),
         (lambda p: npy(np.array([LINE]), p)[:-4] + b"\xff" * 4, "the letter 0xffffffff, which Uni"),
         (lambda p: npy(np.array([b"\xff"]), p), "not a whole NumPy file of texts: .*byte 0xff"),
@@ -173,8 +176,34 @@ def test_what_is_missing_is_named(tmp_path):
 
 def test_a_pickle_may_hold_a_number_but_no_code(tmp_path):
     assert load_plain(BytesIO(pickle.dumps(np.float32(1.5), 2)), tmp_path) == 1.5
-    with pytest.raises(ValueError, match="refused or damaged"):
+    with pytest.raises(ValueError, match="not a whole pickle of plain values: it asks for"):
         load_plain(BytesIO(pickle.dumps(Boom(), 2)), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ([np.zeros(2)], "an array that is no value of the outermost dictionary"),
+        ({"a": {"b": np.zeros(2)}}, "an array that is no value of"),
+        ({"a": (1, [np.zeros(2)])}, "an array that is no value of"),
+        (np.array([None, np.zeros(2)], dtype=object), "an array that is no value of"),
+        (np.dtype("f8"), "a Type is no plain value"),
+        (np.ndarray, "a type is no plain value"),
+        ({1, 2}, "it asks for"),
+    ],
+)
+def test_nothing_else_is_left_in_a_pickle(tmp_path, value, message):
+    with pytest.raises(ValueError, match=f"not a whole pickle of plain values: {message}"):
+        load_plain(BytesIO(pickle.dumps(value, 2)), tmp_path)
+
+
+def test_lists_in_a_pickle_may_hold_each_other(tmp_path):
+    many = [1.5, None, b"a", {"b": (2, "c")}]
+    for _ in range(60):
+        many = [many, many]
+    many[0] = many
+    value = load_plain(BytesIO(pickle.dumps({"a": many}, 2)), tmp_path)["a"]
+    assert value[0] is value and value[1][0] is value[1][1]
 
 
 @pytest.mark.parametrize(
@@ -197,7 +226,7 @@ def test_a_pickle_of_objects_is_checked_before_it_is_filled(tmp_path, old, new, 
     if message is None:
         assert load_plain(file, tmp_path).tolist() == table.tolist()
         return
-    with pytest.raises(ValueError, match=f"refused or damaged: .*{message}"):
+    with pytest.raises(ValueError, match=f"not a whole pickle of .*{message}"):
         load_plain(file, tmp_path)
 
 

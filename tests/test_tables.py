@@ -1,6 +1,7 @@
 """A user's own tables, csv and parquet: one row a sample; what is meant, what is refused."""
 
 import numpy as np
+import pandas
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
@@ -92,8 +93,19 @@ def test_parquet_is_the_same_table(tmp_path):
         ("", "the file is empty"),
         ("id,x\n", "expected at least one row below the column names"),
         (
-            "id,time,x\na,12:00,1\n",
-            "row 2: expected a number in the column 'time', got '12:00:00'",
+            "id,time,x\na,12h,1\n",
+            "row 2: expected a number in the column 'time', got '12h'",
+        ),
+        (
+            "id,time,x\na,12:00:01,1\na,12:00:00,1\n",
+            "row 3, id 'a': the time 12:00:00 is not later than the one before it, 12:00:01; sort",
+        ),
+        ("id;x\na;1\n", r"a column 'id' .*\['id;x'\]; columns have commas between them"),
+        ("id\tx\na\t1\n", r"a column 'id' .*; columns have commas between them"),
+        (f'id,x\na,"1{"," * 2**21}\n', "not a table: a quote never ends, or a row is longer"),
+        (
+            f"id,time,x\na,{2**64},1\na,{2**64 + 1},1\n",
+            "row 3, .* times this large cannot be told apart: subtract the first from all",
         ),
         ("id,time,x\na,2024-02-30,1\n", "row 2: expected a number in the column 'time', got '2024"),
         ("id,time,x\na,,1\na,2024-02-03,1\n", "row 2: the column 'time' holds no time"),
@@ -154,7 +166,15 @@ def parquet(folder, **columns):
         ({"label": [NAN, NAN]}, "row 0: the column 'label' holds nan, a missing value; fill it in"),
         ({"id": [1.0, NAN]}, "row 1: the column 'id' holds nan, a missing value; fill it in"),
         ({"id": ["a", None]}, "row 1: the column 'id' is empty; fill it in"),
-        ({"label": [b"\xff", b"a"]}, "the column 'label' is no text: Invalid UTF8"),
+        ({"label": [b"\xff", b"a"]}, "the column 'label' is no text: 'utf-8' codec .* 0xff"),
+        (
+            {"time": pa.array([-(2**62), 2**62 + 5], pa.timestamp("ns"))},
+            "the times in the column 'time' are too far apart to be counted in ns; save them in a",
+        ),
+        (
+            {"time": pa.array([0, 2**63], pa.uint64())},
+            "column 'time': times from 0 to 9223372036854775808 are too large to be subtracted",
+        ),
         (
             {"time": pa.array([5, 3], pa.uint8())},
             "row 1, id 'a': the time 3 is not later than the one before it, 5",
@@ -178,8 +198,8 @@ def test_a_bad_row_of_a_parquet_file_is_named(tmp_path, columns, message):
 
 
 def test_large_whole_times_keep_their_gaps(tmp_path):
-    for kind in (pa.int64(), pa.uint64()):
-        times = pa.array([2**60 + 1, 2**60 + 4], kind)
+    for kind, bits in ((pa.int64(), 60), (pa.uint64(), 60), (pa.int64(), 62), (pa.uint64(), 63)):
+        times = pa.array([2**bits + 1, 2**bits + 4], kind)
         assert np.diff(classes(parquet(tmp_path, time=times)).times[0]).tolist() == [3]
     path = write(tmp_path / "a.csv", f"id,time,x\na,{2**60 + 1},{2**60 + 1}\na,{2**60 + 4},0\n")
     assert classes(path).times[0].tolist() == [2**60 + 1, 2**60 + 4]
@@ -190,6 +210,65 @@ def test_durations_are_times_and_bytes_are_texts(tmp_path):
     time = pa.array([1500, 4000], pa.duration("ms"))
     series = classes(parquet(tmp_path, time=time, label=[b"up", b"up"]))
     assert series.times[0].tolist() == [0, 2.5] and series.labels == ("up",)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [pa.large_binary(), pa.binary_view(), pa.binary(2), pa.dictionary(pa.int8(), pa.binary())],
+    ids=str,
+)
+def test_bytes_of_any_kind_are_texts(tmp_path, kind):
+    up = pa.array([b"up", b"up"], kind)
+    series = classes(parquet(tmp_path, id=up, label=up))
+    assert series.ids == series.labels == ("up",)
+
+
+@pytest.mark.parametrize(
+    ("kind", "ticks"),
+    [(pa.time32("s"), 1), (pa.time32("ms"), 10**3), (pa.time64("us"), 10**6), (pa.time64("ns"), 10**9)],
+    ids=str,
+)  # fmt: skip
+def test_times_of_the_day_are_seconds(tmp_path, kind, ticks):
+    series = classes(parquet(tmp_path, time=pa.array([60 * ticks, 86399 * ticks], kind)))
+    assert series.times[0].tolist() == [60, 86399]
+    path = write(tmp_path / "a.csv", "id,time,x\na,00:00:01,1\na,07:30:00,2\n")
+    assert classes(path).times[0].tolist() == [1, 27000]
+    with pytest.raises(ValueError, match="row 1: the column 'time' holds no time"):
+        classes(parquet(tmp_path, time=pa.array([ticks, None], kind)))
+
+
+def test_quoted_fields_may_hold_line_ends(tmp_path):
+    rows = 'a,1,"one\ntwo"\n' * 100_000  # beyond what pyarrow reads at once
+    path = write(tmp_path / "a.csv", "id,x,note\n" + rows + "a,two,-\n")
+    columns = Columns(channels=["x"])
+    with pytest.raises(
+        ValueError, match="row 100002: expected a number in the column 'x', got 'tw"
+    ):
+        classes(path, columns=columns)
+    write(path, "id,x,note\n" + rows)
+    assert len(classes(path, columns=columns).values[0]) == 100_000
+
+
+def test_an_index_without_a_name_is_a_column_like_others(tmp_path):
+    """As pandas writes it, whether it is looked at or not."""
+    frame = pandas.DataFrame({"id": ["a", "a"], "x": [1.5, 2.5], "label": ["u", ""]})
+    frame.to_csv(tmp_path / "a.csv")
+    columns = Columns(channels=["x"])
+    for kind in ("classification", "regression"):
+        series = read_own(tmp_path / "a.csv", kind=kind, columns=columns, labelled=False)
+        assert series.values[0].tolist() == [[1.5], [2.5]]
+        assert series.labels is None and series.targets is None
+    series = read_own(tmp_path / "a.csv", kind="classification", labelled=False)
+    assert series.channels == ("", "x")
+    with pytest.raises(ValueError, match="row 3: the column 'label' is empty; fill it in"):
+        classes(tmp_path / "a.csv", columns=columns)
+
+
+@pytest.mark.parametrize("role", ["id", "time", "label"])
+def test_a_channel_is_nothing_else(tmp_path, role):
+    path = write(tmp_path / "a.csv", CSV)
+    with pytest.raises(ValueError, match=f"column '{role}' cannot be a channel and the {role}; "):
+        classes(path, columns=Columns(channels=["x", role]))
 
 
 def test_a_truncated_parquet_file_is_named(tmp_path):

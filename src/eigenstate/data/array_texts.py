@@ -1,10 +1,12 @@
-"""The texts in an array of a file."""
+"""The texts in an array or a column of a file, and those that say that nothing is there."""
 
 import sys
 
 import numpy as np
 
 MISSING = ("", "?", "NaN", "nan")
+# Where a number is asked, more words say so; a class may be called None.
+NO_NUMBER = ["", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"]
 
 
 def texts(array: np.ndarray) -> list[str]:
@@ -29,3 +31,20 @@ def as_text(value: object) -> str:
 def is_missing(value: object) -> bool:
     """Whether nothing stands where a class, an id or a group is asked: None, empty, ? or NaN."""
     return value is None or as_text(value) in MISSING
+
+
+def missing(what: str, value: object) -> ValueError:
+    """Return the error to raise where `what` has to be there and `value`, a missing one, stands."""
+    got = "is empty" if value in (None, "", b"") else f"holds {value!r}, a missing value"
+    return ValueError(f"{what} {got}; fill it in")
+
+
+def is_number(value: object) -> bool:
+    """Whether a number can be read from a value, or nothing stands there."""
+    if value is None or value in NO_NUMBER:
+        return True
+    try:
+        float(str(value))
+    except ValueError:
+        return False
+    return True

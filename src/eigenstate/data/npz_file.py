@@ -6,7 +6,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from eigenstate.data.array_texts import is_missing, texts
+from eigenstate.data.array_texts import is_missing, missing, texts
 from eigenstate.data.damage import damaged
 from eigenstate.data.series import Kind, Series
 from eigenstate.data.times import check_rising, exact
@@ -17,7 +17,7 @@ ONE_ARRAY = b"\x93NUMPY"
 ADVICE = "save it again with numpy.savez"
 
 
-def read_npz(path: Path, kind: Kind) -> Series:
+def read_npz(path: Path, kind: Kind, *, labelled: bool = True) -> Series:
     """Read arrays saved by numpy.savez.
 
     X        (N, L, C) or (N, L), each series at the start of its row; or, all one after another,
@@ -27,11 +27,12 @@ def read_npz(path: Path, kind: Kind) -> Series:
     y        (N,) classes or numbers; a regression's may be (N, D), or X's shape with D for C and NaN
              where nothing is asked; a number for each series is asked at its last sample. Optional.
     groups   (N,), optional: series of one group stay in one part of a split
+    Without `labelled`, y is not looked at.
     ValueError naming the file, and the array or the series: not such an archive, damaged, another
     array, object arrays (which would need pickle), types or shapes that do not fit, times that do
     not rise, a class or a group that is missing.
     """
-    arrays = _load(path)
+    arrays = _load(path, labelled)
     x = _numbers(path, "X", arrays["X"])
     stacked = x.ndim == 3 or "lengths" not in arrays
     if x.ndim == 2 and stacked:
@@ -47,7 +48,7 @@ def read_npz(path: Path, kind: Kind) -> Series:
     times = None
     if "times" in arrays:
         times = _shaped(path, "times", _real(path, "times", arrays["times"]), x.shape[:-1])
-        times = tuple(map(exact, _cut(times, lengths, stacked)))
+        times = tuple(map(exact, _cut(times, lengths, stacked), names))
         for name, series in zip(names, times, strict=True):
             check_rising(series, at=partial("{}, sample {}".format, name))
     labels, targets = None, None
@@ -70,7 +71,7 @@ def read_npz(path: Path, kind: Kind) -> Series:
     )
 
 
-def _load(path: Path) -> dict[str, np.ndarray]:
+def _load(path: Path, labelled: bool) -> dict[str, np.ndarray]:
     # A handle of our own: NumPy leaves the one it opens open if the archive is damaged.
     with path.open("rb") as file:
         _check_archive(path, file)
@@ -83,7 +84,8 @@ def _load(path: Path) -> dict[str, np.ndarray]:
                 f"{path}: expected the arrays X and perhaps {', '.join(KNOWN[1:])}, "
                 f"got {sorted(stored.files)}"
             )
-        return {name: _array(path, stored, name) for name in stored.files}
+        names = [name for name in stored.files if labelled or name != "y"]
+        return {name: _array(path, stored, name) for name in names}
 
 
 def _check_archive(path: Path, file: BinaryIO) -> None:
@@ -133,9 +135,7 @@ def _texts(path: Path, name: str, array: np.ndarray, count: int) -> tuple[str, .
         raise damaged(path, f"array {name}", error, ADVICE) from error
     for i, entry in enumerate(entries):
         if is_missing(entry):
-            raise ValueError(
-                f"{path}, series {i}: {name} holds {entry!r}, a missing value; fill it in"
-            )
+            raise missing(f"{path}, series {i}: {name}", entry)
     return tuple(entries)
 
 
@@ -154,7 +154,10 @@ def _lengths(path: Path, x: np.ndarray, given: np.ndarray | None) -> np.ndarray:
         raise ValueError(f"{path}: expected {len(x)} lengths of at most {x.shape[1]}")
     total = sum(given.tolist())  # which cannot overflow
     if x.ndim == 2 and total != len(x):
-        raise ValueError(f"{path}: expected lengths with the sum {len(x)}, got {total}")
+        hint = ""
+        if len(given) == len(x) and (given <= x.shape[1]).all():
+            hint = "; padded series of one channel are saved as X[:, :, None]"
+        raise ValueError(f"{path}: expected lengths with the sum {len(x)}, got {total}{hint}")
     return given.astype(np.int64)
 
 

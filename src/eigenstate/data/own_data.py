@@ -13,9 +13,12 @@ HELD_OUT = 0.2
 OWN: dict[str, Kind] = {"classify": "classification", "regress": "regression"}
 
 
-def read_own(path: Path, *, kind: Kind, columns: Columns | None = None) -> Series:
+def read_own(
+    path: Path, *, kind: Kind, columns: Columns | None = None, labelled: bool = True
+) -> Series:
     """Read one file by its ending: `read_ts`, `read_npz` or `read_table`.
 
+    Without `labelled`, labels are not looked at: the series have none, and none is refused.
     FileNotFoundError: no such file. ValueError: another ending, and what those readers refuse.
     """
     path = Path(path)
@@ -24,29 +27,29 @@ def read_own(path: Path, *, kind: Kind, columns: Columns | None = None) -> Serie
     if not path.is_file():
         raise FileNotFoundError(f"data: no such file: {path}")
     if path.suffix == ".ts":
-        return read_ts(path, kind)
+        return read_ts(path, kind, labelled=labelled)
     if path.suffix == ".npz":
-        return read_npz(path, kind)
-    return read_table(path, kind, columns or Columns())
+        return read_npz(path, kind, labelled=labelled)
+    return read_table(path, kind, columns or Columns(), labelled=labelled)
 
 
 def read_own_parts(
-    path: Path, *, kind: Kind, seed: int, columns: Columns | None = None
+    path: Path, *, kind: Kind, seed: int, columns: Columns | None = None, labelled: bool = True
 ) -> tuple[Series, Series]:
     """Return what to learn from and what to test on.
 
     A folder holds one file ending in _TRAIN and one in _TEST (NAME_TRAIN.ts, NAME_TEST.ts). Of a
-    single file a fifth of the groups is held out by `seed`.
+    single file a fifth of the groups is held out by `seed`. `labelled` is that of `read_own`.
     FileNotFoundError, ValueError: neither; and what `read_own` and `split_by_group` refuse.
     """
     path = Path(path)
     if path.is_dir():
         train, test = (_the_one(path, part) for part in ("TRAIN", "TEST"))
         return (
-            read_own(train, kind=kind, columns=columns),
-            read_own(test, kind=kind, columns=columns),
+            read_own(train, kind=kind, columns=columns, labelled=labelled),
+            read_own(test, kind=kind, columns=columns, labelled=labelled),
         )
-    series = read_own(path, kind=kind, columns=columns)
+    series = read_own(path, kind=kind, columns=columns, labelled=labelled)
     return split_by_group(series, held_out=HELD_OUT, seed=seed)
 
 

@@ -12,24 +12,30 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from eigenstate.data.damage import damaged
+
+# What a pickle of plain values may be made of.
+PLAIN = (type(None), bool, int, float, complex, str, bytes, np.generic)
+
 
 def load_plain(file: BinaryIO, path: Path) -> Any:
     """Load one pickle from `file`: numbers, texts and lists of them, an array, or a dictionary.
 
     Arrays may be the values of a dictionary, not deeper. Texts of Python 2 become strings.
-    ValueError naming `path`: the pickle asks for anything else, is cut short or is damaged.
+    ValueError naming `path`: the pickle holds anything else, is cut short or is damaged.
     """
     try:
         value = _PlainUnpickler(file.read()).load()
         if isinstance(value, dict):
-            return {name: _finished(entry) for name, entry in value.items()}
-        return _finished(value)
+            value = {name: _finished(entry) for name, entry in value.items()}
+            _check_plain(list(value), *value.values())
+            return value
+        value = _finished(value)
+        _check_plain(value)
+        return value
     # A damaged pickle is a damaged program: it can fail in any way.
     except Exception as error:
-        reason = f"{error} ({type(error).__name__})"
-        raise ValueError(
-            f"{path}: refused or damaged: {reason}; unpack the archive again"
-        ) from error
+        raise damaged(path, "pickle of plain values", error) from error
 
 
 # The unpickler in Python, as the one in C allots memory for any number that a pickle mentions.
@@ -77,6 +83,27 @@ class _Array:
 
 def _finished(value: Any) -> Any:
     return value.finished() if isinstance(value, _Array) else value
+
+
+def _check_plain(*values: Any) -> None:
+    """Raise UnpicklingError if a stand-in is left in values, or anything else but plain ones."""
+    # Not by recursion: lists may hold themselves, and one list any number of times.
+    left, seen = list(values), set[int]()
+    while left:
+        value = left.pop()
+        if isinstance(value, PLAIN) or id(value) in seen:
+            continue
+        seen.add(id(value))
+        if isinstance(value, np.ndarray):
+            left += value.ravel().tolist() if value.dtype.hasobject else []
+        elif isinstance(value, list | tuple):
+            left += value
+        elif isinstance(value, dict):
+            left += [*value, *value.values()]
+        elif isinstance(value, _Array):
+            raise pickle.UnpicklingError("an array that is no value of the outermost dictionary")
+        else:
+            raise pickle.UnpicklingError(f"a {type(value).__name__.strip('_')} is no plain value")
 
 
 def _new_type(code: str, align: bool, copy: bool) -> _Type:

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from eigenstate.data.array_texts import is_missing
+from eigenstate.data.array_texts import NO_NUMBER, as_text, is_missing, is_number, missing
 from eigenstate.data.damage import damaged
 from eigenstate.data.series import Kind, Series
 from eigenstate.data.times import check_rising, digits, exact
 from eigenstate.data.utf8 import first_fault
 
-NULLS = ["", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"]
+TICKS = {"s": 1, "ms": 1e3, "us": 1e6, "ns": 1e9}  # in a second
 
 
 @dataclass(frozen=True)
@@ -47,32 +47,29 @@ class _Table:
         return f"{self.path}, row {row + self.first_row}"
 
 
-def read_table(path: Path, kind: Kind, columns: Columns) -> Series:
+def read_table(path: Path, kind: Kind, columns: Columns, *, labelled: bool = True) -> Series:
     """Read a .csv or .parquet file; a csv has a header and commas.
 
-    Rows of one id are one series, in their order. A time is a number, or a date or a duration (in
-    seconds). An empty field, ? or NaN is a missing value. A class must be the same in all rows of
-    an id; a regression's label is asked where it stands, and nothing where it is empty.
+    Rows of one id are one series, in their order. A time is a number, or a date, a duration or a
+    time of the day (in seconds). An empty field, ? or NaN is a missing value. A class must be the
+    same in all rows of an id; a regression's label is asked where it stands, and nothing where it
+    is empty. Without `labelled`, the label is not looked at.
     ValueError naming file and row (a csv's header is row 1): not a table, a row of another width,
     a column that is missing or no number, an id, a time or a class that is missing, a time that is
     infinite or not later than the one before, a class that changes.
     """
-    texts = [columns.id, columns.group] + [columns.label] * (kind == "classification")
+    classes = [columns.label] * (labelled and kind == "classification")
+    texts = [columns.id, columns.group, *classes]
     table = _read_parquet(path) if path.suffix == ".parquet" else _read_csv(path, texts)
     count = len(next(iter(table.columns.values()))) if table.columns else 0
     if count == 0:
         raise ValueError(f"{path}: expected at least one row below the column names, got none")
-    if columns.id not in table.columns:
-        raise ValueError(
-            f"{path}: expected a column {columns.id!r} that says which series a row belongs to, "
-            f"got the columns {list(table.columns)}"
-        )
-    rows = _rows_of(_texts(table, columns.id))
+    rows = _rows_of(table, columns.id)
     names = _channels(table, columns)
     values = np.stack([_numbers(table, name) for name in names], axis=1)  # (rows, C)
     groups = _constant(table, rows, columns.group) if columns.group is not None else tuple(rows)
     labels, targets = None, None
-    if columns.label in table.columns:
+    if labelled and columns.label in table.columns:
         if kind == "classification":
             labels = _constant(table, rows, columns.label)
         else:
@@ -98,17 +95,20 @@ def _read_csv(path: Path, texts: Sequence[str | None]) -> _Table:
     if path.stat().st_size == 0:
         raise ValueError(f"{path}: the file is empty")
     convert = pyarrow.csv.ConvertOptions(
-        null_values=NULLS,
+        null_values=NO_NUMBER,
         strings_can_be_null=False,  # a class may be called None
         column_types={name: pyarrow.string() for name in texts if name is not None},
     )
-    # One thread, for then an error says which row it is about.
-    read = pyarrow.csv.ReadOptions(use_threads=False)
+    read = pyarrow.csv.ReadOptions(use_threads=False)  # and so errors name their row
+    parse = pyarrow.csv.ParseOptions(newlines_in_values=True)
     try:
-        table = pyarrow.csv.read_csv(path, read_options=read, convert_options=convert)
+        table = pyarrow.csv.read_csv(path, read, parse, convert)
         names = table.column_names
     except (pyarrow.ArrowException, UnicodeDecodeError) as error:
-        raise first_fault(path) or ValueError(f"{path}: not a table: {error}") from None
+        why = f"{error}"
+        if "straddling" in why:  # two of the blocks of a megabyte in which it reads
+            why = "a quote never ends, or a row is longer than a megabyte"
+        raise first_fault(path) or ValueError(f"{path}: not a table: {why}") from None
     if "\0" in "".join(names) or any(map(pyarrow.types.is_binary, table.schema.types)):
         raise first_fault(path) or ValueError(f"{path}: not a table of text")
     return _table(path, 2, names, table.columns)
@@ -135,7 +135,6 @@ def _table(path: Path, first_row: int, names: Sequence[str], columns: Sequence[A
 
 def _pyarrow() -> Any:
     try:
-        import pyarrow
         import pyarrow.compute
         import pyarrow.csv
         import pyarrow.parquet
@@ -148,20 +147,27 @@ def _pyarrow() -> Any:
 
 
 def _channels(table: _Table, columns: Columns) -> tuple[str, ...]:
-    used = {columns.id, columns.time, columns.label, columns.group}
+    named = {name: getattr(columns, name) for name in ("id", "time", "label")}
+    used = {*named.values(), columns.group} - {None}
     names = tuple(name for name in table.columns if name not in used)
     if columns.channels is not None:
-        missing = [name for name in columns.channels if name not in table.columns]
-        if missing:
+        names = tuple(columns.channels)
+        absent = [name for name in names if name not in table.columns]
+        if absent:
             raise ValueError(
-                f"{table.path}: the channels {missing} are not among its columns "
+                f"{table.path}: the channels {absent} are not among its columns "
                 f"{list(table.columns)}"
             )
-        names = tuple(columns.channels)
+        for role, name in named.items():
+            if name in names:
+                raise ValueError(
+                    f"{table.path}: the column {name!r} cannot be a channel and the {role}; take "
+                    "it out of the channels"
+                )
     if not names:
         raise ValueError(
-            f"{table.path}: expected a column for each channel beside {sorted(filter(None, used))}, got "
-            f"only {list(table.columns)}"
+            f"{table.path}: expected a column for each channel beside {sorted(used)}, got only "
+            f"{list(table.columns)}"
         )
     return names
 
@@ -178,7 +184,7 @@ def _numbers(table: _Table, name: str) -> np.ndarray:
         return column.cast(pyarrow.float64(), safe=False).to_numpy(zero_copy_only=False)
     values = _spelled(table, name)
     # Numbers to Python alone, such as 1_000, are left if nothing else is.
-    bad = [i for i, x in enumerate(values) if not _is_number(x)] or range(len(values))
+    bad = [i for i, x in enumerate(values) if not is_number(x)] or range(len(values))
     row, got = bad[0], values[bad[0]]
     raise ValueError(
         f"{table.at(row)}: expected a number in the column {name!r}, got {got!r}; correct it, or "
@@ -186,44 +192,37 @@ def _numbers(table: _Table, name: str) -> np.ndarray:
     )
 
 
-def _is_number(value: Any) -> bool:
-    if value is None or value in NULLS:
-        return True
-    try:
-        float(value)
-    except (TypeError, ValueError):
-        return False
-    return True
-
-
 def _texts(table: _Table, name: str) -> list[str]:
     """Return ids, groups or classes as texts. ValueError: one that is missing."""
     values = _spelled(table, name)
     for row, value in enumerate(values):
         if is_missing(value):
-            got = (
-                "is empty" if value is None or value == "" else f"holds {value!r}, a missing value"
-            )
-            raise ValueError(f"{table.at(row)}: the column {name!r} {got}; fill it in every row")
+            raise missing(f"{table.at(row)}: the column {name!r}", value)
     return [str(value) for value in values]
 
 
 def _spelled(table: _Table, name: str) -> list[Any]:
     """Return a column as values of Python, moments and bytes as texts."""
     pyarrow, column = _pyarrow(), table.columns[name]
-    kind = column.type
-    if pyarrow.types.is_temporal(kind) or pyarrow.types.is_binary(kind):
-        try:
+    try:
+        if pyarrow.types.is_temporal(column.type):
             column = column.cast(pyarrow.string())
-        except pyarrow.ArrowException as error:
-            raise ValueError(f"{table.path}: the column {name!r} is no text: {error}") from None
-    return column.to_pylist()
+        return [as_text(x) if isinstance(x, bytes) else x for x in column.to_pylist()]
+    except (pyarrow.ArrowException, UnicodeDecodeError) as error:
+        raise ValueError(f"{table.path}: the column {name!r} is no text: {error}") from None
 
 
-def _rows_of(ids: Sequence[str]) -> dict[str, np.ndarray]:
+def _rows_of(table: _Table, column: str) -> dict[str, np.ndarray]:
     """Return the rows of each id, ids in the order in which they first come."""
+    names = list(table.columns)
+    if column not in names:
+        apart = len(names) == 1 and (";" in names[0] or "\t" in names[0])
+        raise ValueError(
+            f"{table.path}: expected a column {column!r} that says which series a row belongs to, "
+            f"got the columns {names}" + "; columns have commas between them" * apart
+        )
     rows: dict[str, list[int]] = {}
-    for row, name in enumerate(ids):
+    for row, name in enumerate(_texts(table, column)):
         rows.setdefault(name, []).append(row)
     return {name: np.array(where) for name, where in rows.items()}
 
@@ -245,8 +244,9 @@ def _constant(table: _Table, rows: dict[str, np.ndarray], name: str) -> tuple[st
 
 def _times(table: _Table, rows: dict[str, np.ndarray], columns: Columns) -> tuple[np.ndarray, ...]:
     times = _seconds(table, columns.time)
-    for row in np.flatnonzero(np.isnan(times)):
-        raise ValueError(f"{table.at(int(row))}: the column {columns.time!r} holds no time")
+    bad = np.flatnonzero(np.isnan(times))
+    if len(bad):
+        raise ValueError(f"{table.at(int(bad[0]))}: the column {columns.time!r} holds no time")
     for series, where in rows.items():
         _check_rising(table, columns, times, series, where)
     return tuple(times[where] for where in rows.values())
@@ -255,7 +255,7 @@ def _times(table: _Table, rows: dict[str, np.ndarray], columns: Columns) -> tupl
 def _check_rising(
     table: _Table, columns: Columns, times: np.ndarray, series: str, where: np.ndarray
 ) -> None:
-    """Check the times of one series, the rows `where`; a message spells a date as a date."""
+    """Check the times of one series, the rows `where`; a message spells dates as they are."""
     pyarrow, column = _pyarrow(), table.columns[columns.time]
 
     def at(k: int) -> str:
@@ -263,7 +263,7 @@ def _check_rising(
 
     def said(k: int) -> str:
         row = int(where[k])
-        if pyarrow.types.is_timestamp(column.type) or pyarrow.types.is_date(column.type):
+        if pyarrow.types.is_temporal(column.type) and not pyarrow.types.is_duration(column.type):
             return column.slice(row, 1).cast(pyarrow.string())[0].as_py()
         return digits(times, row)
 
@@ -271,16 +271,28 @@ def _check_rising(
 
 
 def _seconds(table: _Table, name: str) -> np.ndarray:
-    """Return numbers as they are, and dates as seconds since the first of them; NaN if empty."""
+    """Return numbers, or seconds: since midnight, or since the first of dates; NaN if empty."""
     pyarrow, column = _pyarrow(), table.columns[name]
-    if pyarrow.types.is_date(column.type):
+    types = pyarrow.types
+    if types.is_date(column.type):
         column = column.cast(pyarrow.timestamp("ms"))
-    if pyarrow.types.is_integer(column.type) and not column.null_count:
-        return exact(column.to_numpy())
-    if not pyarrow.types.is_timestamp(column.type) and not pyarrow.types.is_duration(column.type):
+    kind = column.type
+    if types.is_integer(kind) and not column.null_count:
+        return exact(column.to_numpy(), f"{table.path}, column {name!r}")
+    if types.is_time(kind):
+        # 32 bits hold seconds and milliseconds of a day, and have no cast to 64.
+        since = column.cast(pyarrow.int32() if types.is_time32(kind) else pyarrow.int64())
+    elif types.is_timestamp(kind) or types.is_duration(kind):
+        whole = column.cast(pyarrow.int64())
+        try:
+            # As whole numbers: nanoseconds since 1970 do not fit a float.
+            since = pyarrow.compute.subtract_checked(whole, pyarrow.compute.min(whole))
+        except pyarrow.ArrowInvalid:
+            raise ValueError(
+                f"{table.path}: the times in the column {name!r} are too far apart to be counted "
+                f"in {kind.unit}; save them in a larger unit"
+            ) from None
+    else:
         return _numbers(table, name)
-    ticks = {"s": 1, "ms": 1e3, "us": 1e6, "ns": 1e9}[column.type.unit]
-    whole = column.cast(pyarrow.int64())
-    # Subtracted as whole numbers: nanoseconds since 1970 do not fit a float.
-    since = pyarrow.compute.subtract(whole, pyarrow.compute.min(whole))
-    return since.cast(pyarrow.float64(), safe=False).to_numpy(zero_copy_only=False) / ticks
+    numbers = since.cast(pyarrow.float64(), safe=False).to_numpy(zero_copy_only=False)
+    return numbers / TICKS[kind.unit]

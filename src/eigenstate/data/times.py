@@ -4,20 +4,28 @@ from collections.abc import Callable
 
 import numpy as np
 
-# Of two whole numbers below this in size, the difference is an int64.
-LARGEST = 2**62
+# Whole numbers below this in size are an int64.
+LARGEST = 2**63
+# Of numbers above this in size, float64 holds not even the whole ones.
+CROWDED = 2**53
 
 
-def exact(times: np.ndarray) -> np.ndarray:
-    """Return times as int64 where they are whole, and as float64 otherwise.
+def exact(times: np.ndarray, what: str) -> np.ndarray:
+    """Return times as int64 where they are whole, and as float64 otherwise; `what` names them.
 
     float64 alone would merge times such as nanoseconds since 1970, and the types of fewer bits or
-    without a sign cannot hold the gap between two of theirs.
+    without a sign cannot hold the gap between two of theirs. Times that are no int64 are counted
+    from the least of them. ValueError: gaps that are no int64 either.
     """
-    whole = times.dtype.kind in "biu" and (
-        times.size == 0 or max(abs(int(times.min())), abs(int(times.max()))) < LARGEST
-    )
-    return times.astype(np.int64 if whole else np.float64)
+    if times.dtype.kind not in "biu" or times.size == 0:
+        return times.astype(np.float64)
+    least, most = int(times.min()), int(times.max())
+    if most - least >= LARGEST:
+        raise ValueError(
+            f"{what}: times from {least} to {most} are too large to be subtracted; count them in "
+            "a larger unit"
+        )
+    return (times - times.min() if most >= LARGEST else times).astype(np.int64)
 
 
 def digits(times: np.ndarray, k: int) -> str:
@@ -33,10 +41,17 @@ def check_rising(
     ValueError naming the sample: a time that is not finite, or not later than the one before.
     """
     said = said or (lambda k: digits(times, k))
-    for k in np.flatnonzero(~np.isfinite(times)).tolist():
+    bad = np.flatnonzero(~np.isfinite(times))
+    if len(bad):
+        k = int(bad[0])
         raise ValueError(f"{at(k)}: expected a finite time, got {said(k)}; correct or drop it")
-    for k in (1 + np.flatnonzero(times[1:] <= times[:-1])).tolist():
+    bad = 1 + np.flatnonzero(times[1:] <= times[:-1])
+    if len(bad):
+        k = int(bad[0])
+        advice = "sort the samples and drop repeated ones"
+        if times.dtype.kind == "f" and times[k] == times[k - 1] and abs(times[k]) >= CROWDED:
+            advice = "times this large cannot be told apart: subtract the first from all"
         raise ValueError(
             f"{at(k)}: the time {said(k)} is not later than the one before it, {said(k - 1)}; "
-            "sort the samples and drop repeated ones"
+            f"{advice}"
         )

@@ -13,13 +13,14 @@ import numpy as np
 from eigenstate.data.array_texts import is_missing
 from eigenstate.data.series import Kind, Series
 
-MISSING = ("?", "nan")
+NO_VALUE = ("?", "nan")  # in lower case
 
 
-def read_ts(path: Path, kind: Kind) -> Series:
+def read_ts(path: Path, kind: Kind, *, labelled: bool = True) -> Series:
     """Read a .ts file: equal or unequal lengths, missing values, class or number labels.
 
-    A regression's number is asked at the last sample of its series.
+    A regression's number is asked at the last sample of its series. Without `labelled`, what stands
+    after the last colon is not looked at where the header promises a label.
     ValueError naming the line: time stamps (not supported), no @data, another number of channels,
     channels of unequal length, a value that is no number, a class the header does not list, bytes
     that are not UTF-8.
@@ -34,7 +35,7 @@ def read_ts(path: Path, kind: Kind) -> Series:
         if not in_data:
             in_data = header.read(where, line)
             if in_data:
-                header.check(where, kind)
+                header.check(where, kind, labelled)
             continue
         series, label = _series(where, line, header.labelled)
         if values and series.shape[1] != values[0].shape[1]:
@@ -42,14 +43,17 @@ def read_ts(path: Path, kind: Kind) -> Series:
                 f"{where}: expected {values[0].shape[1]} channels between colons, as in the "
                 f"series before, got {series.shape[1]}"
             )
-        header.check_label(where, label)
+        if labelled:
+            header.check_label(where, label)
         values.append(series)
         labels.append(label)
         names.append(where)
     if not values:
         raise ValueError(f"{path}: expected an @data line and series below it, got none")
-    targets = None
-    if kind == "regression" and header.labelled:
+    classes, targets = None, None
+    if labelled and header.labelled and kind == "classification":
+        classes = tuple(labels)
+    elif labelled and header.labelled:
         targets = tuple(map(_target, names, labels, map(len, values)))
     return Series(
         names=tuple(names),
@@ -57,7 +61,7 @@ def read_ts(path: Path, kind: Kind) -> Series:
         groups=tuple(names),
         channels=tuple(f"channel {c}" for c in range(values[0].shape[1])),
         values=tuple(values),
-        labels=tuple(labels) if kind == "classification" and header.labelled else None,
+        labels=classes,
         targets=targets,
     )
 
@@ -87,14 +91,14 @@ class _Header:
             self.classes = words[1:]
         return tag.lower() == "data"
 
-    def check(self, where: str, kind: Kind) -> None:
+    def check(self, where: str, kind: Kind, labelled: bool) -> None:
         if self.tags.get("timestamps") == "true":
             raise ValueError(
                 f"{where}: @timeStamps true is not supported; write the series as a csv or parquet "
                 "file with the columns id, time, channels and label"
             )
         tag = "classlabel" if kind == "classification" else "targetlabel"
-        if self.labelled and self.tags.get(tag) != "true":
+        if labelled and self.labelled and self.tags.get(tag) != "true":
             raise ValueError(f"{where}: the labels of this file are not those of a {kind}")
 
     def check_label(self, where: str, label: str) -> None:
@@ -141,7 +145,7 @@ def _series(where: str, line: str, labelled: bool) -> tuple[np.ndarray, str]:
 def _numbers(where: str, part: str) -> np.ndarray:
     words = [word.strip() for word in part.split(",")]
     try:
-        return np.array([np.nan if w.lower() in MISSING else float(w) for w in words])
+        return np.array([np.nan if w.lower() in NO_VALUE else float(w) for w in words])
     except ValueError as error:
         raise ValueError(f"{where}: expected numbers between commas: {error}") from None
 
