@@ -1,7 +1,6 @@
 """A user's own tables, csv and parquet: one row a sample; what is meant, what is refused."""
 
 import numpy as np
-import pandas
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
@@ -251,8 +250,7 @@ def test_quoted_fields_may_hold_line_ends(tmp_path):
 
 def test_an_index_without_a_name_is_a_column_like_others(tmp_path):
     """As pandas writes it, whether it is looked at or not."""
-    frame = pandas.DataFrame({"id": ["a", "a"], "x": [1.5, 2.5], "label": ["u", ""]})
-    frame.to_csv(tmp_path / "a.csv")
+    write(tmp_path / "a.csv", ",id,x,label\n0,a,1.5,u\n1,a,2.5,\n")
     columns = Columns(channels=["x"])
     for kind in ("classification", "regression"):
         series = read_own(tmp_path / "a.csv", kind=kind, columns=columns, labelled=False)
