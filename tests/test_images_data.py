@@ -79,11 +79,11 @@ def batch(**changes):
     ("data", "message"),
     [
         (b"", r"data_batch_3: the file is empty"),
-        (batch()[:-100], r"data_batch_3: .*(damaged|cut short)"),
-        (batch()[:50], r"data_batch_3: .*(damaged|cut short)"),
-        (b"not a pickle", r"data_batch_3: .*(damaged|cut short)"),
-        (pickle.dumps(Boom()), r"data_batch_3: refused .*asks for builtins\.print"),
-        (pickle.dumps({"data": Boom()}, 0), "refused .*asks for __builtin__.print"),
+        (batch()[:-100], r"data_batch_3: not a whole pickle of plain values"),
+        (batch()[:50], r"data_batch_3: not a whole pickle of plain values"),
+        (b"not a pickle", r"data_batch_3: not a whole pickle of plain values"),
+        (pickle.dumps(Boom()), r"data_batch_3: refused: it asks for builtins\.print"),
+        (pickle.dumps({"data": Boom()}, 0), "refused: it asks for __builtin__.print"),
         (pickle.dumps([1, 2]), r"expected 'data', uint8 of shape \(pictures, 3072\), got NoneType"),
         (
             batch(data=np.zeros((2, 3072), np.uint8)[:, :-1]),

@@ -131,7 +131,7 @@ LINE = "imgs/2 sample_1.png 1 1 1.8 6 2.0 5 1.5 2 1\n"
         (lambda _: "é", "expected lines of plain text or a NumPy file, got byte 0xc3 at 0"),
         (lambda p: npy(np.array([LINE]), p)[:-9], "not a whole NumPy file: "),
         (lambda p: npy(np.array([LINE]), p)[:40], "not a whole NumPy file: "),
-        (lambda p: npy(np.array([Boom()]), p), "not a whole pickle .*asks for builtins.print"),
+        (lambda p: npy(np.array([Boom()]), p), "refused: it asks for builtins.print"),
         (
             lambda p: npy(np.array([LINE], dtype=object), p)[:-20],
             "not a whole pickle of plain values: ",
@@ -176,7 +176,7 @@ def test_what_is_missing_is_named(tmp_path):
 
 def test_a_pickle_may_hold_a_number_but_no_code(tmp_path):
     assert load_plain(BytesIO(pickle.dumps(np.float32(1.5), 2)), tmp_path) == 1.5
-    with pytest.raises(ValueError, match="not a whole pickle of plain values: it asks for"):
+    with pytest.raises(ValueError, match="refused: it asks for"):
         load_plain(BytesIO(pickle.dumps(Boom(), 2)), tmp_path)
 
 
@@ -187,13 +187,13 @@ def test_a_pickle_may_hold_a_number_but_no_code(tmp_path):
         ({"a": {"b": np.zeros(2)}}, "an array that is no value of"),
         ({"a": (1, [np.zeros(2)])}, "an array that is no value of"),
         (np.array([None, np.zeros(2)], dtype=object), "an array that is no value of"),
-        (np.dtype("f8"), "a Type is no plain value"),
-        (np.ndarray, "a type is no plain value"),
+        (np.dtype("f8"), "a Type, which is no plain value"),
+        (np.ndarray, "a type, which is no plain value"),
         ({1, 2}, "it asks for"),
     ],
 )
 def test_nothing_else_is_left_in_a_pickle(tmp_path, value, message):
-    with pytest.raises(ValueError, match=f"not a whole pickle of plain values: {message}"):
+    with pytest.raises(ValueError, match=f"refused: (it holds )?{message}"):
         load_plain(BytesIO(pickle.dumps(value, 2)), tmp_path)
 
 

@@ -12,4 +12,5 @@ def damaged(
     documentation never lists. Its caller therefore catches `Exception`, around the decoder alone.
     """
     reason = " ".join(str(error).split())  # on one line
-    return ValueError(f"{path}: not a whole {what}: {reason} ({type(error).__name__}); {advice}")
+    reason = " ".join(f"{error} ({type(error).__name__})".split())  # on one line
+    return ValueError(f"{path}: not a whole {what}: {reason}; {advice}")

@@ -18,6 +18,10 @@ from eigenstate.data.damage import damaged
 PLAIN = (type(None), bool, int, float, complex, str, bytes, np.generic)
 
 
+class Refused(ValueError):
+    """A pickle asks for more than plain values."""
+
+
 def load_plain(file: BinaryIO, path: Path) -> Any:
     """Load one pickle from `file`: numbers, texts and lists of them, an array, or a dictionary.
 
@@ -33,6 +37,8 @@ def load_plain(file: BinaryIO, path: Path) -> Any:
         value = _finished(value)
         _check_plain(value)
         return value
+    except Refused as error:
+        raise ValueError(f"{path}: refused: {error}; unpack the archive again") from None
     # A damaged pickle is a damaged program: it can fail in any way.
     except Exception as error:
         raise damaged(path, "pickle of plain values", error) from error
@@ -48,7 +54,7 @@ class _PlainUnpickler(pickle._Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         known = _KNOWN.get((module.replace("numpy._core", "numpy.core"), name))
         if known is None:
-            raise pickle.UnpicklingError(f"it asks for {module}.{name}, which plain data never do")
+            raise Refused(f"it asks for {module}.{name}, which plain data never do")
         return known
 
 
@@ -86,7 +92,7 @@ def _finished(value: Any) -> Any:
 
 
 def _check_plain(*values: Any) -> None:
-    """Raise UnpicklingError if a stand-in is left in values, or anything else but plain ones."""
+    """Raise Refused if a stand-in is left in values, or anything else but plain ones."""
     # Not by recursion: lists may hold themselves, and one list any number of times.
     left, seen = list(values), set[int]()
     while left:
@@ -101,9 +107,9 @@ def _check_plain(*values: Any) -> None:
         elif isinstance(value, dict):
             left += [*value, *value.values()]
         elif isinstance(value, _Array):
-            raise pickle.UnpicklingError("an array that is no value of the outermost dictionary")
+            raise Refused("it holds an array that is no value of the outermost dictionary")
         else:
-            raise pickle.UnpicklingError(f"a {type(value).__name__.strip('_')} is no plain value")
+            raise Refused(f"it holds a {type(value).__name__.strip('_')}, which is no plain value")
 
 
 def _new_type(code: str, align: bool, copy: bool) -> _Type:
