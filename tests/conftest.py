@@ -42,6 +42,13 @@ def pytest_runtest_setup(item):
     _leave_out_without_its_program(item)
 
 
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """A cache of the test's own, empty; returns its folder, which is not there yet."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "eigenstate"
+
+
 # --- unwritten memory -----------------------------------------------------------------------------
 
 

@@ -9,9 +9,7 @@ from eigenstate.data.listops import read_listops
 BRACKETS = {"[MIN": 3, "[MAX": 4, "[MED": 5, "[SM": 6, "]": 7}
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+pytestmark = pytest.mark.usefixtures("cache")
 
 
 def expected(source):

@@ -15,9 +15,7 @@ from eigenstate.data.pickles import load_plain
 LEVEL = "curv_contour_length_14"
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+pytestmark = pytest.mark.usefixtures("cache")
 
 
 def everything(part):

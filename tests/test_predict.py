@@ -1,5 +1,8 @@
 """What a run predicts for new series: compared with how it is judged, and with the model itself."""
 
+from functools import partial
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -78,36 +81,37 @@ def test_series_without_names_are_numbered(capsys, tmp_path):
     assert [row["id"] for row in read_table(tmp_path / "predictions.csv")] == ["0", "1"]
 
 
+def assert_labels_are_not_looked_at(capsys, new, writers):
+    """Files with the same series and other labels, the first as it was learnt from."""
+    texts = []
+    for write_new in writers:
+        write_new()
+        out = Path(f"{len(texts)}.csv")
+        assert predicted(capsys, "--data", new, "--out", str(out))[0] == 0
+        texts.append(out.read_text())
+        if len(texts) > 1:
+            assert main(["evaluate", "run", "--data", new]) == 2
+    assert len(set(texts)) == 1
+
+
 @pytest.mark.parametrize("task", ["classify", "regress"])
 def test_labels_in_arrays_are_not_looked_at(capsys, tmp_path, task):
     x = np.random.default_rng(0).standard_normal((12, 4, 1))
     np.savez(tmp_path / "a.npz", X=x, y=np.arange(12) % 2)
     trained(task, "a.npz")
-    texts = []
-    for y in (np.arange(12) % 2, [NAN] * 12, ["?"] * 12, [], np.array([None]), ["new"] * 12):
-        np.savez(tmp_path / "new.npz", X=x, y=y)
-        out = f"{len(texts)}.csv"
-        assert predicted(capsys, "--data", "new.npz", "--out", out)[0] == 0
-        texts.append((tmp_path / out).read_text())
-        if len(texts) > 1:
-            assert main(["evaluate", "run", "--data", "new.npz"]) == 2
-    assert len(set(texts)) == 1
+    labels = (np.arange(12) % 2, [NAN] * 12, ["?"] * 12, [], np.array([None]), ["new"] * 12)
+    writers = [partial(np.savez, tmp_path / "new.npz", X=x, y=y) for y in labels]
+    assert_labels_are_not_looked_at(capsys, "new.npz", writers)
 
 
 def test_labels_in_ts_files_are_not_looked_at(capsys, tmp_path):
     text = "@classLabel true a b\n@data\n" + "1,2:a\n2,1:b\n" * 6
     write(tmp_path / "a.ts", text)
     trained("classify", "a.ts")
-    texts = []
-    for new in (text, text.replace(":a", ":?"), text.replace(":a", ":"), text.replace(":a", ":c"),
-                text.replace("@classLabel true a b", "@targetLabel true")):  # fmt: skip
-        write(tmp_path / "new.ts", new)
-        out = f"{len(texts)}.csv"
-        assert predicted(capsys, "--data", "new.ts", "--out", out)[0] == 0
-        texts.append((tmp_path / out).read_text())
-        if len(texts) > 1:
-            assert main(["evaluate", "run", "--data", "new.ts"]) == 2
-    assert len(set(texts)) == 1
+    files = [text, *(text.replace(":a", label) for label in (":?", ":", ":c"))]
+    files += [text.replace("@classLabel true a b", "@targetLabel true")]
+    writers = [partial(write, tmp_path / "new.ts", new) for new in files]
+    assert_labels_are_not_looked_at(capsys, "new.ts", writers)
 
 
 # --- numbers --------------------------------------------------------------------------------------

@@ -12,11 +12,7 @@ from true_formats import write
 from eigenstate.data.places import Wanted, find_folder
 from eigenstate.data.prepared import prepared
 
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return tmp_path / "cache" / "eigenstate"
+pytestmark = pytest.mark.usefixtures("cache")
 
 
 @pytest.fixture

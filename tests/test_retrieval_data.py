@@ -6,10 +6,7 @@ from true_formats import PAIRS, write, write_pairs
 
 from eigenstate.data.retrieval import RETRIEVAL, read_retrieval
 
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+pytestmark = pytest.mark.usefixtures("cache")
 
 
 def text(part, tokens):

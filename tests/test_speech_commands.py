@@ -8,10 +8,7 @@ from true_formats import WORDS, wav, write, write_speech
 from eigenstate.data.decimation import Decimated
 from eigenstate.data.speech_commands import SPEECH_COMMANDS, read_speech_commands
 
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+pytestmark = pytest.mark.usefixtures("cache")
 
 
 def everything(part):

@@ -5,10 +5,7 @@ from true_formats import write, write_reviews
 
 from eigenstate.data.text import TEXT, read_text
 
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+pytestmark = pytest.mark.usefixtures("cache")
 
 
 def test_characters_become_tokens(tmp_path):

@@ -52,8 +52,8 @@ def main(argv: list[str]) -> int:
     (DOCS / "results").mkdir(exist_ok=True)
     for name, (text, _) in tables.items():
         replace_text(DOCS / "results" / f"{name}.json", text)
-    sections = [section for _, section in tables.values()]
-    replace_text(DOCS / "results.md", "\n".join([INTRODUCTION, *sections]))
+    pages = [text for _, text in tables.values()]
+    replace_text(DOCS / "results.md", "\n".join([INTRODUCTION, *pages]))
     return 0
 
 

@@ -94,10 +94,7 @@ class _Campaign:
 
         try:
             carry_out(job)
-        except (NonFiniteError, RunError, CheckpointError, ImportError) as error:
-            self._say(f"eigenstate benchmark: {job.name}: failed: {error}")
-            return False
-        except WriteError as error:
+        except (NonFiniteError, RunError, CheckpointError, ImportError, WriteError) as error:
             self._say(f"eigenstate benchmark: {job.name}: failed: {error}")
             return False
         except OSError as error:

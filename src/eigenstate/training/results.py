@@ -60,7 +60,8 @@ def _row(row: Row, jobs: list[Job]) -> dict[str, Any]:
         for seed, found in summaries.items()
     }
     sign = objective.sign
-    bar = _bar(row.bar, "least" if sign > 0 else "most")
+    at = "least" if sign > 0 else "most"
+    bar = _bar(row.bar, at)
     figures = [_figure("test set", tested, sign=sign, bar=bar, cited=row.cited)]
     own = figures[0]["measured"]["mean"]
     for each in row.evaluations:
@@ -69,7 +70,7 @@ def _row(row: Row, jobs: list[Job]) -> dict[str, Any]:
             for seed, found in summaries.items()
         }
         bar = (
-            _bar(each.bar, "least" if sign > 0 else "most")
+            _bar(each.bar, at)
             or _bar(each.drop_at_most, "most", "drop")
             or _bar(each.drop_at_least, "least", "drop")
         )
